@@ -1,0 +1,91 @@
+/**
+ * What session threads and main ask of the broker, the thread that owns child processes.
+ *
+ * The calls travel over comlink, one port per caller. Every process belongs to an owner (a session id); only that owner
+ * can read or end it. Errors cross as {@link WireError} inside the result where a caller must tell them apart.
+ */
+
+/** A command as argv: never a shell line, unless `command` is a shell that was asked for. */
+export interface CommandSpec {
+  readonly owner: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Absolute. */
+  readonly cwd: string;
+  /** Laid over the scrubbed environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** How much of each stream is kept in memory: the head and the tail together. */
+  readonly keepBytes: number;
+  /** Where the whole output goes once it outgrows `keepBytes`; `undefined` spills nothing. Absolute directory. */
+  readonly spillDir?: string;
+  readonly spillMaxBytes?: number;
+}
+
+export interface RunRequest extends CommandSpec {
+  /** Unique per caller; names the run in `cancelRun`. */
+  readonly runId: string;
+  /** `0` means no limit. */
+  readonly timeoutMs: number;
+}
+
+/** One captured stream. `text` is valid UTF-8: head, a mark that says how much is missing, tail. */
+export interface CapturedOutput {
+  readonly text: string;
+  readonly totalBytes: number;
+  readonly truncated: boolean;
+  readonly spillPath?: string;
+}
+
+export interface RunResult {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly timedOut: boolean;
+  readonly cancelled: boolean;
+  /** Set when the process could not be started at all, for example `ENOENT`. */
+  readonly spawnError?: string;
+  readonly stdout: CapturedOutput;
+  readonly stderr: CapturedOutput;
+  readonly durationMs: number;
+}
+
+export type BackgroundStatus =
+  | { readonly state: 'running' }
+  | { readonly state: 'exited'; readonly exitCode: number | null; readonly signal: string | null };
+
+export interface BackgroundOutput {
+  /** What came since the last read, bounded. */
+  readonly text: string;
+  readonly droppedBytes: number;
+  readonly status: BackgroundStatus;
+  readonly spillPath?: string;
+}
+
+/** `NOT_FOUND` and `FOREIGN` (another session's task) are answers, not throws. */
+export type TaskAnswer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly code: 'NOT_FOUND' | 'FOREIGN' };
+
+export interface BrokerApi {
+  /** Runs to the end. Fulfils after the process group is proven gone; never rejects for what the command did. */
+  run(request: RunRequest): Promise<RunResult>;
+  /** Ends a run: TERM, a short grace, KILL to its group. Unknown ids are ignored. */
+  cancelRun(owner: string, runId: string): Promise<void>;
+  startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | { readonly spawnError: string }>;
+  readBackground(owner: string, taskId: string, waitMs: number): Promise<TaskAnswer<BackgroundOutput>>;
+  killBackground(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus>>;
+  /** How many background tasks of the owner still run. */
+  countBackground(owner: string): Promise<number>;
+  /** Ends every process of the owner and proves it. */
+  releaseOwner(owner: string): Promise<void>;
+  /** Ends every process there is and proves it; later calls are refused. */
+  shutdown(): Promise<void>;
+}
+
+/** main → broker thread, plain messages on its parent port. */
+export interface BrokerConnect {
+  readonly kind: 'connect';
+  readonly port: import('node:worker_threads').MessagePort;
+}
+
+/** broker thread → main: process groups, so that main can end them should the broker itself die. */
+export type BrokerNotice =
+  | { readonly kind: 'group-started'; readonly pgid: number; readonly owner: string }
+  | { readonly kind: 'group-ended'; readonly pgid: number };

@@ -1,0 +1,173 @@
+/**
+ * The event log's vocabulary: what one line of a session's log can say.
+ *
+ * Line 1 is a {@link SessionHeader}; every later line is a {@link LogEvent} with a contiguous `seq` from 0. What a model
+ * sees is rebuilt from these lines and from nothing else. The JSON schema of the same vocabulary is
+ * `schemas/event-log.schema.json`; a test checks that both agree.
+ */
+import type { JsonObject } from './errors.ts';
+
+export const logVersion = 1;
+
+export interface SessionHeader {
+  readonly type: 'session';
+  readonly version: number;
+  readonly id: string;
+  /** ISO 8601, UTC. */
+  readonly createdAt: string;
+  /** Canonical absolute path of the session's working directory. */
+  readonly cwd: string;
+  readonly agent: { readonly name: string; readonly version: string };
+}
+
+/** Disjoint buckets, in tokens: `input` excludes cache reads; `output` includes reasoning. */
+export interface TokenUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly reasoningTokens: number;
+}
+
+export type PermissionMode = 'ask' | 'accept-edits' | 'read-only' | 'full-access';
+
+/** A prompt's blocks after flattening: text, and links as bracketed text. */
+export interface PromptText {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+export interface PromptLink {
+  readonly type: 'resource_link';
+  readonly uri: string;
+  readonly name: string;
+}
+
+export type PromptBlock = PromptText | PromptLink;
+
+/** Raw call as the model made it. `arguments` is the JSON text, possibly broken. */
+export interface ToolCallRequest {
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Why a turn ended. The first terminal reason wins. */
+export type TurnEndReason =
+  | { readonly kind: 'completed' }
+  | { readonly kind: 'max-tokens' }
+  | { readonly kind: 'max-turn-requests'; readonly budget: 'steps' | 'tool-calls' | 'wall-time' }
+  | { readonly kind: 'refusal' }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'disposed' }
+  | { readonly kind: 'error'; readonly code: string; readonly message: string }
+  /** Written only by repair, for a turn whose end never reached the log. */
+  | { readonly kind: 'interrupted' };
+
+/** What a turn has used, counted from its start. */
+export interface TurnUsage extends TokenUsage {
+  readonly steps: number;
+  readonly toolCalls: number;
+  readonly elapsedMs: number;
+}
+
+export interface TodoEntry {
+  readonly content: string;
+  readonly status: 'pending' | 'in_progress' | 'completed';
+}
+
+/** Event name → payload. One place for both the types and the documentation. */
+export interface EventData {
+  /** The session was put on a thread. `epoch` grows by one each time and fences an older writer. */
+  'thread/attached': {
+    readonly epoch: number;
+    readonly threadId: number;
+    readonly isolation: 'dedicated' | 'strict' | 'shared';
+    readonly pid: number;
+    /** How many other sessions were on the thread. */
+    readonly sharedWith: number;
+  };
+  'turn/start': { readonly turn: number };
+  'turn/end': { readonly turn: number; readonly reason: TurnEndReason; readonly usage: TurnUsage };
+  'user/message': {
+    readonly turn: number;
+    readonly messageId: string;
+    readonly source: 'prompt' | 'steer' | 'notice';
+    readonly content: readonly PromptBlock[];
+  };
+  'step/start': { readonly turn: number; readonly step: number };
+  'step/end': { readonly turn: number; readonly step: number };
+  /** What the next requests carry beside the messages. Logged at the first request and when it changes. */
+  'request/header': {
+    readonly provider: string;
+    readonly model: string;
+    readonly system: string;
+    readonly tools: readonly string[];
+    readonly toolsHash: string;
+  };
+  /** Streamed text, merged for about 50 ms. Never part of the model's history: `assistant/message` is. */
+  'assistant/chunk': {
+    readonly turn: number;
+    readonly step: number;
+    readonly messageId: string;
+    readonly kind: 'text' | 'reasoning';
+    readonly text: string;
+  };
+  'assistant/message': {
+    readonly turn: number;
+    readonly step: number;
+    readonly messageId: string;
+    readonly text: string;
+    readonly reasoning: string;
+    readonly toolCalls: readonly ToolCallRequest[];
+    readonly finish: 'stop' | 'tool-calls' | 'length' | 'refusal' | 'interrupted';
+    readonly usage?: TokenUsage;
+    /** The model name that the provider reported. */
+    readonly model?: string;
+  };
+  'tool/call': { readonly turn: number; readonly step: number; readonly callId: string; readonly name: string; readonly arguments: string };
+  'tool/result': {
+    readonly turn: number;
+    readonly step: number;
+    readonly callId: string;
+    /** What the model reads. */
+    readonly text: string;
+    readonly isError: boolean;
+    readonly code?: string;
+    /** What the tool's presenter needs beside the text: exit status, diffs, paths. */
+    readonly meta?: JsonObject;
+  };
+  'permission/asked': { readonly turn: number; readonly callId: string; readonly title: string };
+  'permission/decided': {
+    readonly turn: number;
+    readonly callId: string;
+    readonly outcome: 'allow-once' | 'allow-session' | 'reject' | 'cancelled' | 'unavailable';
+    /** What decided: the client, the mode, a grant given earlier, a timeout. */
+    readonly by: 'client' | 'mode' | 'grant' | 'timeout';
+    /** What an `allow-session` binds to, for example the exact command. */
+    readonly grant?: string;
+  };
+  'mode/change': { readonly mode: PermissionMode };
+  'todo/write': { readonly todos: readonly TodoEntry[] };
+  'llm/retry': {
+    readonly turn: number;
+    readonly step: number;
+    readonly attempt: number;
+    readonly maxAttempts: number;
+    readonly delayMs: number;
+    readonly code: string;
+    readonly message: string;
+  };
+  /** The text of an older tool result was cut in the model's history; the original stays in the log above. */
+  'history/pruned': { readonly callIds: readonly string[]; readonly keepChars: number };
+  /** Messages up to and including `throughSeq` are replaced by `summary` in the model's history. */
+  'history/compacted': { readonly throughSeq: number; readonly summary: string; readonly usage?: TokenUsage };
+}
+
+export type EventType = keyof EventData;
+
+export type EventInput = { [T in EventType]: { readonly type: T; readonly data: EventData[T] } }[EventType];
+
+/** One line of the log after the header. `time` is epoch milliseconds; order is by `seq`, never by `time`. */
+export type LogEvent = EventInput & { readonly seq: number; readonly time: number };
+
+export const noUsage: TokenUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, reasoningTokens: 0 };

@@ -1,0 +1,140 @@
+/**
+ * What main and a session thread say to each other.
+ *
+ * Four lanes:
+ * - the piscina task: one per attached session; it settles when the session leaves its thread;
+ * - the session port: comlink calls of main to the session ({@link SessionApi}); its first message is {@link SessionStarted};
+ * - the data port, one per thread: batches of finished ndjson with the completions behind them, and credit back;
+ * - the control port, one per thread: comlink calls of the thread to main ({@link MainServices}).
+ *
+ * A completion travels behind the text of its turn on the data port, so a prompt's response cannot overtake its updates.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import type { SessionSettings } from './config.ts';
+import type { WireError } from './errors.ts';
+import type { PermissionMode, PromptBlock, TurnUsage } from './events.ts';
+
+/** The payload of a piscina task. */
+export interface SessionTask {
+  readonly sessionId: string;
+  readonly logPath: string;
+  /** Where outputs too large for a result go. Absolute; made when first needed. */
+  readonly spillDir: string;
+  readonly isolation: 'dedicated' | 'strict' | 'shared';
+  /** Names this server process in lock files. */
+  readonly serverNonce: string;
+  readonly settings: SessionSettings;
+  /** `_meta.terminal_output` and the like, fixed when the session is attached. */
+  readonly client: ClientTraits;
+  readonly port: MessagePort;
+}
+
+/** A task that only makes piscina start one more thread. */
+export interface SpareTask {
+  readonly spare: true;
+}
+
+export interface ClientTraits {
+  readonly terminalOutput: boolean;
+}
+
+/** First message on the session port. `ports` is present when the session is the first one on its thread. */
+export type SessionStarted =
+  | {
+      readonly kind: 'started';
+      readonly threadId: number;
+      readonly ports?: ThreadPorts;
+      /** Events in the log, header not counted. */
+      readonly eventCount: number;
+    }
+  | { readonly kind: 'refused'; readonly error: WireError };
+
+export interface ThreadPorts {
+  readonly data: MessagePort;
+  readonly control: MessagePort;
+  readonly broker: MessagePort;
+  /** One Int32 that the thread increments every {@link heartbeatMs} while it has turns. */
+  readonly heartbeat: SharedArrayBuffer;
+}
+
+export const heartbeatMs = 100;
+
+/** Bytes of updates a thread may have unwritten before its sessions stop reading their models. */
+export const threadCreditBytes = 256 * 1024;
+/** Main returns credit in pieces of this size, so that a return does not cost a message per batch. */
+export const creditReturnBytes = 64 * 1024;
+/** A batch leaves at this many frames or bytes, else at the end of the event-loop turn. */
+export const batchFrames = 64;
+export const batchBytes = 32 * 1024;
+
+/** Thread → main on the data port. */
+export interface DataBatch {
+  /** Counts from 1 per thread. */
+  readonly batch: number;
+  /** Finished frames, each ended by LF. */
+  readonly text: string;
+  readonly bytes: number;
+  readonly frames: number;
+  readonly completions: readonly Completion[];
+}
+
+/** Main → thread on the data port. */
+export interface CreditReturn {
+  readonly credit: number;
+}
+
+/** The end of something main waits for. `requestId` is main's own number for it. */
+export type Completion =
+  | { readonly kind: 'turn'; readonly sessionId: string; readonly requestId: number; readonly outcome: TurnOutcome }
+  | { readonly kind: 'loaded'; readonly sessionId: string; readonly requestId: number; readonly outcome: LoadOutcome };
+
+export type TurnOutcome =
+  | {
+      readonly ok: true;
+      readonly stopReason: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'refusal' | 'cancelled';
+      readonly usage: TurnUsage;
+    }
+  | { readonly ok: false; readonly error: WireError };
+
+export type LoadOutcome = { readonly ok: true; readonly mode: PermissionMode } | { readonly ok: false; readonly error: WireError };
+
+/** What main calls on an attached session. */
+export interface SessionApi {
+  /** Starts a turn. Fulfils once accepted; the end comes as a completion. One turn at a time: main keeps the queue. */
+  prompt(requestId: number, content: readonly PromptBlock[]): Promise<void>;
+  /** Adds a message to the running turn at its next step; says what became of it. */
+  steer(content: readonly PromptBlock[]): Promise<'injected' | 'refused'>;
+  /** Cancels the running turn, if `requestId` is the running one or omitted. */
+  cancel(requestId?: number): Promise<void>;
+  setMode(mode: PermissionMode): Promise<void>;
+  /** Sends the whole log as updates, then a `loaded` completion. */
+  replay(requestId: number): Promise<void>;
+  /** Leaves the thread if idle and without background work; the piscina task then settles. Says whether it left. */
+  park(): Promise<boolean>;
+  /** Ends the turn as `disposed`, flushes the log, frees the lock and every process; the piscina task then settles. */
+  dispose(): Promise<void>;
+}
+
+export interface PermissionRequest {
+  readonly sessionId: string;
+  /** Unique per session; names the request in `withdrawPermission`. */
+  readonly requestKey: string;
+  /** The `session/request_permission` params, ready for the wire. */
+  readonly params: object;
+  /** The batch that holds the call's `tool_call` update: main writes that one first. */
+  readonly afterBatch: number;
+}
+
+/** `unavailable`: the client failed, is gone, or answered with something that was not offered. */
+export type PermissionAnswer =
+  | { readonly outcome: 'selected'; readonly optionId: string }
+  | { readonly outcome: 'cancelled' | 'unavailable' };
+
+/** What a session thread calls on main. */
+export interface MainServices {
+  requestPermission(request: PermissionRequest): Promise<PermissionAnswer>;
+  /** The turn was cancelled: `$/cancel_request` goes to the client and a late answer is dropped. */
+  withdrawPermission(sessionId: string, requestKey: string): Promise<void>;
+  /** A line for stderr, subject to the log level. */
+  log(level: 'error' | 'warn' | 'info' | 'debug', message: string): Promise<void>;
+}

@@ -1,0 +1,61 @@
+/**
+ * What a tool is: a schema for the model, a body, a statement of what it touches, and the way it wants to be shown.
+ */
+import type { BrokerApi } from '../../shared/broker-protocol.ts';
+import type { JsonObject } from '../../shared/errors.ts';
+import type { TodoEntry } from '../../shared/events.ts';
+import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { FileObservations } from './file-observations.ts';
+
+/** What a call would touch. The permission policy decides on this, never on the tool's name. Paths are absolute. */
+export type ToolAccess =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'read'; readonly paths: readonly string[] }
+  | { readonly kind: 'write'; readonly paths: readonly string[] }
+  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string };
+
+/** The outcome of a call. `text` is what the model reads; `meta` is what `presentResult` needs, plain and bounded. */
+export interface ToolOutcome {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly code?: string;
+  readonly meta?: JsonObject;
+}
+
+export interface ToolContext {
+  readonly sessionId: string;
+  readonly callId: string;
+  /** The session's canonical working directory. */
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  readonly broker: BrokerApi;
+  /** Which files this session has read, and in which version. */
+  readonly files: FileObservations;
+  /** Where outputs too large for a result go. */
+  readonly spillDir: string;
+  readonly commandTimeoutMs: number;
+  readonly ripgrepPath: string | undefined;
+  /** Replaces the session's plan. */
+  writeTodos(todos: readonly TodoEntry[]): void;
+}
+
+/** `Args` has been checked against `parameters` before any of these is called. */
+export interface Tool<Args = never> {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments: an object, `additionalProperties: false`. */
+  readonly parameters: object;
+  /** True when the call may run beside others of the same step. Anything else is a barrier. */
+  isParallelSafe(args: Args): boolean;
+  access(args: Args, context: { readonly cwd: string }): ToolAccess;
+  /** Never throws for what the world did: a missing file is an outcome. Ends soon after `signal` aborts. */
+  execute(args: Args, context: ToolContext): Promise<ToolOutcome>;
+  /** Pure and replay-safe. */
+  presentCall(args: Args, context: PresentContext): ToolCallView;
+  /** Pure and replay-safe. */
+  presentResult(args: Args, outcome: ToolOutcome, context: PresentContext): ToolResultView;
+}
+
+/** A tool as the registry holds it, whatever its arguments are. */
+// biome-ignore lint/suspicious/noExplicitAny: the arguments are checked against the schema at run time
+export type AnyTool = Tool<any>;
