@@ -40,7 +40,7 @@ export interface ToolContext {
 }
 
 /** `Args` has been checked against `parameters` before any of these is called. */
-export interface Tool<Args = never> {
+export interface Tool<Args> {
   readonly name: string;
   readonly description: string;
   /** JSON Schema of the arguments: an object, `additionalProperties: false`. */
@@ -56,6 +56,5 @@ export interface Tool<Args = never> {
   presentResult(args: Args, outcome: ToolOutcome, context: PresentContext): ToolResultView;
 }
 
-/** A tool as the registry holds it, whatever its arguments are. */
-// biome-ignore lint/suspicious/noExplicitAny: the arguments are checked against the schema at run time
-export type AnyTool = Tool<any>;
+/** A tool as the registry holds it, whatever its arguments are: they have been checked against the schema before any call. */
+export type AnyTool = Tool<unknown>;

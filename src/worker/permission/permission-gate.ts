@@ -1,0 +1,29 @@
+/**
+ * The question every tool call must pass before its body runs. Fails closed: anything but a clear yes is a no.
+ */
+import type { JsonValue } from '../../shared/errors.ts';
+import type { ToolCallView } from '../../shared/render-intents.ts';
+import type { ToolAccess } from '../tools/tool.ts';
+
+export interface PermissionCall {
+  readonly turn: number;
+  readonly callId: string;
+  readonly toolName: string;
+  readonly access: ToolAccess;
+  readonly view: ToolCallView;
+  readonly rawInput: JsonValue;
+}
+
+/** `text` is what the model reads as the call's result. */
+export type PermissionDecision =
+  | { readonly allowed: true }
+  | {
+      readonly allowed: false;
+      readonly code: 'PERMISSION_DENIED' | 'PERMISSION_CANCELLED' | 'PERMISSION_UNAVAILABLE';
+      readonly text: string;
+    };
+
+export interface PermissionGate {
+  /** Never rejects. Ends with PERMISSION_CANCELLED soon after `signal` aborts. */
+  decide(call: PermissionCall, signal: AbortSignal): Promise<PermissionDecision>;
+}
