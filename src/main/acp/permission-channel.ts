@@ -1,0 +1,61 @@
+/**
+ * Permission requests of the session threads, sent to the client. Fails closed: whatever is not a clear choice of an
+ * offered option is `unavailable`, which the thread takes as a no.
+ */
+import { type AgentContext, methods, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
+import type { ThreadLane } from '../threads/thread-lane.ts';
+
+export class PermissionChannel {
+  readonly #client: () => AgentContext | undefined;
+  readonly #open = new Map<string, AbortController>();
+
+  constructor(client: () => AgentContext | undefined) {
+    this.#client = client;
+  }
+
+  /** Sent only after the updates that show the call. Several may be open at once, answered in any order. Never rejects. */
+  async ask(lane: ThreadLane, request: PermissionRequest): Promise<PermissionAnswer> {
+    const withdrawn = new AbortController();
+    const key = keyOf(request.sessionId, request.requestKey);
+    this.#open.set(key, withdrawn);
+    try {
+      await lane.batchTaken(request.afterBatch);
+      const client = this.#client();
+      if (client === undefined) return { outcome: 'unavailable' };
+      if (withdrawn.signal.aborted) return { outcome: 'cancelled' };
+      const params = request.params as RequestPermissionRequest;
+      const options = { cancellationSignal: withdrawn.signal, stopWaitingOnCancel: true };
+      return readAnswer(await client.request(methods.client.session.requestPermission, params, options), params);
+    } catch {
+      return { outcome: withdrawn.signal.aborted ? 'cancelled' : 'unavailable' };
+    } finally {
+      this.#open.delete(key);
+    }
+  }
+
+  /** Sends `$/cancel_request` for an open request; a late answer is dropped. */
+  withdraw(sessionId: string, requestKey: string): void {
+    this.#open.get(keyOf(sessionId, requestKey))?.abort();
+  }
+
+  /** The thread that asked is gone: its open requests are withdrawn. */
+  withdrawSession(sessionId: string): void {
+    for (const [key, controller] of this.#open) {
+      if (key.startsWith(`${sessionId}/`)) controller.abort();
+    }
+  }
+}
+
+function keyOf(sessionId: string, requestKey: string): string {
+  return `${sessionId}/${requestKey}`;
+}
+
+/** Responses to our requests are not validated by the SDK. */
+function readAnswer(response: unknown, params: RequestPermissionRequest): PermissionAnswer {
+  const outcome = (response as { outcome?: { outcome?: unknown; optionId?: unknown } } | null | undefined)?.outcome;
+  if (outcome?.outcome === 'cancelled') return { outcome: 'cancelled' };
+  if (outcome?.outcome !== 'selected') return { outcome: 'unavailable' };
+  const chosen = params.options.find((option) => option.optionId === outcome.optionId);
+  return chosen === undefined ? { outcome: 'unavailable' } : { outcome: 'selected', optionId: chosen.optionId };
+}

@@ -1,0 +1,66 @@
+/**
+ * One `session/prompt` from its arrival to its answer. It settles exactly once: the first terminal reason wins, whatever
+ * comes later (a late completion, a second cancel, the thread's death) is dropped.
+ */
+import type { ServerError } from '../../shared/errors.ts';
+import type { PromptBlock } from '../../shared/events.ts';
+import type { TurnOutcome } from '../../shared/thread-protocol.ts';
+
+export type PromptResult = Extract<TurnOutcome, { ok: true }>;
+
+export class PendingPrompt {
+  readonly content: readonly PromptBlock[];
+  readonly answer: Promise<PromptResult>;
+  /** Main's number for the turn once a thread runs it. */
+  requestId: number | undefined;
+  /** True once somebody asked for its end; a thread lost after that answers `cancelled`, not an error. */
+  cancelRequested = false;
+  /** True once the thread has nothing more to do with it, which may be after the answer. */
+  unwound = false;
+  #settled = false;
+  #resolve: (result: PromptResult) => void = () => undefined;
+  #reject: (error: ServerError) => void = () => undefined;
+
+  constructor(content: readonly PromptBlock[]) {
+    this.content = content;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // The answer may be taken up later than it settles.
+    this.answer.catch(() => undefined);
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Says whether this call was the one that settled it. */
+  settle(result: PromptResult): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    this.#resolve(result);
+    return true;
+  }
+
+  settleCancelled(): boolean {
+    return this.settle({ ok: true, stopReason: 'cancelled', usage: emptyUsage });
+  }
+
+  fail(error: ServerError): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    this.#reject(error);
+    return true;
+  }
+}
+
+const emptyUsage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  reasoningTokens: 0,
+  steps: 0,
+  toolCalls: 0,
+  elapsedMs: 0,
+};

@@ -1,0 +1,162 @@
+/**
+ * All open sessions of the connection: creates, loads, finds, parks and closes them. Main's only map from a session id to
+ * anything.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import { ServerError } from '../../shared/errors.ts';
+import { logVersion, type SessionHeader } from '../../shared/events.ts';
+import { readSessionHeader } from '../../shared/log/read-header.ts';
+import { createSessionFile, isSessionId, sessionLogPath, sessionSpillDir } from '../../shared/log/session-paths.ts';
+import type { ClientTraits } from '../../shared/thread-protocol.ts';
+import { Session, type SessionIdentity, type SessionParts } from './session.ts';
+import { canonicalDirectory } from './working-directory.ts';
+
+export class SessionTable {
+  readonly #parts: SessionParts;
+  readonly #sessions = new Map<string, Session>();
+  /** Ids between the request to load them and their entry in the map. */
+  readonly #loading = new Set<string>();
+  #parkTimer: NodeJS.Timeout | undefined;
+  #closing = false;
+
+  constructor(parts: Omit<SessionParts, 'makeRoom'>) {
+    this.#parts = { ...parts, makeRoom: () => this.#makeRoom() };
+    const { parkAfterMs } = parts.config;
+    if (parkAfterMs > 0) this.#parkTimer = setInterval(() => this.#parkIdle(parkAfterMs), Math.max(250, parkAfterMs / 4)).unref();
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Writes the session's header and opens it; no thread is touched. @throws ServerError CWD_INVALID, LOG_WRITE_FAILED, SHUTTING_DOWN */
+  async create(cwd: string, client: ClientTraits): Promise<Session> {
+    this.#refuseWhenClosing();
+    const canonicalCwd = await canonicalDirectory(cwd);
+    const { stateDir, agentName, agentVersion } = this.#parts.config;
+    const header: SessionHeader = {
+      type: 'session',
+      version: logVersion,
+      id: uuidv7(),
+      createdAt: new Date().toISOString(),
+      cwd: canonicalCwd,
+      agent: { name: agentName, version: agentVersion },
+    };
+    this.#refuseWhenClosing();
+    createSessionFile(stateDir, header);
+    return this.#open(header.id, canonicalCwd, client);
+  }
+
+  /**
+   * Opens a stored session and sends its history; fulfils behind the last update. Distinct ids load in parallel.
+   *
+   * @throws ServerError SESSION_NOT_FOUND, SESSION_ALREADY_OPEN, CWD_INVALID, CWD_MISMATCH, LOG_CORRUPT, LOG_VERSION,
+   * SESSION_LOCKED, SHUTTING_DOWN; nothing stays open then
+   */
+  async load(id: string, cwd: string, client: ClientTraits): Promise<Session> {
+    this.#refuseWhenClosing();
+    if (!isSessionId(id)) throw sessionNotFound(id);
+    if (this.#sessions.has(id) || this.#loading.has(id)) {
+      throw new ServerError('SESSION_ALREADY_OPEN', 'This session is open, or being loaded, on this connection.', {
+        data: { sessionId: id },
+      });
+    }
+    this.#loading.add(id);
+    try {
+      const header = readSessionHeader(this.#parts.config.stateDir, id);
+      const canonicalCwd = await canonicalDirectory(cwd);
+      if (canonicalCwd !== header.cwd) {
+        throw new ServerError('CWD_MISMATCH', 'The session was created in another working directory than the one asked for.', {
+          data: { sessionId: id },
+        });
+      }
+      this.#refuseWhenClosing();
+      const session = this.#open(id, canonicalCwd, client);
+      try {
+        await session.replay();
+        this.#refuseWhenClosing();
+      } catch (error) {
+        this.#sessions.delete(id);
+        await session.dispose();
+        throw error;
+      }
+      return session;
+    } finally {
+      this.#loading.delete(id);
+    }
+  }
+
+  /** @throws ServerError SESSION_NOT_FOUND */
+  get(id: string): Session {
+    const session = this.#sessions.get(id);
+    if (session === undefined || this.#loading.has(id)) throw sessionNotFound(id);
+    return session;
+  }
+
+  find(id: string): Session | undefined {
+    return this.#loading.has(id) ? undefined : this.#sessions.get(id);
+  }
+
+  async close(id: string): Promise<void> {
+    const session = this.get(id);
+    await session.close();
+    this.#sessions.delete(id);
+  }
+
+  /** Refuses new work and disposes every session in parallel. */
+  async disposeAll(): Promise<void> {
+    this.#closing = true;
+    clearInterval(this.#parkTimer);
+    await Promise.allSettled([...this.#sessions.values()].map((session) => session.dispose()));
+    this.#sessions.clear();
+  }
+
+  failAll(error: ServerError): void {
+    for (const session of this.#sessions.values()) session.fail(error);
+  }
+
+  #open(id: string, cwd: string, client: ClientTraits): Session {
+    const { stateDir } = this.#parts.config;
+    const identity: SessionIdentity = { id, cwd, client, logPath: sessionLogPath(stateDir, id), spillDir: sessionSpillDir(stateDir, id) };
+    const session = new Session(identity, this.#parts);
+    this.#sessions.set(id, session);
+    return session;
+  }
+
+  #refuseWhenClosing(): void {
+    if (this.#closing) throw new ServerError('SHUTTING_DOWN', 'The server is shutting down and takes no new work.');
+  }
+
+  /** With every thread taken, the session that has been idle longest gives its thread up. */
+  async #makeRoom(): Promise<void> {
+    const { threads, config } = this.#parts;
+    if (config.isolation === 'shared') return;
+    const passedOver = new Set<Session>();
+    while (threads.isFull) {
+      const idlest = this.#idlest(passedOver);
+      if (idlest === undefined || (await idlest.park())) return;
+      // It has background work: the next idlest one is asked.
+      passedOver.add(idlest);
+    }
+  }
+
+  #idlest(passedOver: ReadonlySet<Session>): Session | undefined {
+    let found: Session | undefined;
+    for (const session of this.#sessions.values()) {
+      if (!session.isIdleOnThread || passedOver.has(session)) continue;
+      if (found === undefined || session.idleSince < found.idleSince) found = session;
+    }
+    return found;
+  }
+
+  #parkIdle(afterMs: number): void {
+    const limit = performance.now() - afterMs;
+    for (const session of this.#sessions.values()) {
+      if (session.isIdleOnThread && session.idleSince < limit) void session.park();
+    }
+  }
+}
+
+function sessionNotFound(id: string): ServerError {
+  return new ServerError('SESSION_NOT_FOUND', 'There is no session with this id.', { data: { sessionId: id.slice(0, 200) } });
+}

@@ -1,0 +1,253 @@
+/**
+ * A session as main sees it: its prompts in order, and the thread it is on, if any.
+ *
+ * A session is not a thread. It is attached when a turn, a load or a mode change needs it, parked when idle, and revived
+ * from its log after a thread's death: attaching is one act for all of them.
+ */
+import PQueue from 'p-queue';
+import type { ServerConfig } from '../../shared/config.ts';
+import { fromWireError, ServerError } from '../../shared/errors.ts';
+import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
+import type { ClientTraits, LoadOutcome } from '../../shared/thread-protocol.ts';
+import type { AttachedSession, Departure } from '../threads/attached-session.ts';
+import type { SessionPlace, SessionThreads } from '../threads/session-threads.ts';
+import type { Admission } from './admission.ts';
+import { cancelRunningTurn } from './cancel-ladder.ts';
+import { CrashCounter } from './crash-counter.ts';
+import { PendingPrompt, type PromptResult } from './pending-prompt.ts';
+import type { TurnWatch } from './turn-watch.ts';
+
+export interface SessionParts {
+  readonly config: ServerConfig;
+  readonly threads: SessionThreads;
+  readonly admission: Admission;
+  readonly turns: TurnWatch;
+  /** Parks an idle session when all threads are taken. */
+  readonly makeRoom: () => Promise<void>;
+}
+
+export interface SessionIdentity {
+  readonly id: string;
+  readonly cwd: string;
+  readonly logPath: string;
+  readonly spillDir: string;
+  /** Fixed at creation or load, so that a later `initialize` cannot split a call from its result. */
+  readonly client: ClientTraits;
+}
+
+export class Session {
+  readonly identity: SessionIdentity;
+  mode: PermissionMode;
+  /** Monotonic milliseconds of the last end of work; the longest idle session is parked first. */
+  idleSince = performance.now();
+  readonly #parts: SessionParts;
+  readonly #prompts = new Set<PendingPrompt>();
+  readonly #crashes = new CrashCounter();
+  // Made at the first prompt: most open sessions of a large run never hold one.
+  #queue: PQueue | undefined;
+  #attached: AttachedSession | undefined;
+  #attaching: Promise<AttachedSession> | undefined;
+  #parking: Promise<boolean> | undefined;
+  #closed = false;
+
+  constructor(identity: SessionIdentity, parts: SessionParts) {
+    this.identity = identity;
+    this.#parts = parts;
+    this.mode = parts.config.session.mode;
+  }
+
+  get attached(): AttachedSession | undefined {
+    return this.#attached;
+  }
+
+  /** True when the session holds a thread that it does not need now. */
+  get isIdleOnThread(): boolean {
+    return this.#attached !== undefined && this.#prompts.size === 0 && this.#attaching === undefined && this.#parking === undefined;
+  }
+
+  get unsettledPrompts(): number {
+    return this.#prompts.size;
+  }
+
+  /**
+   * Queues a prompt behind the earlier ones of this session and answers with its end. Aborting `signal` cancels only this
+   * prompt.
+   *
+   * @throws ServerError SESSION_BUSY by the overlap rule; OVERLOADED; THREAD_LOST; the turn's own failure (MODEL_FAILED, …)
+   */
+  prompt(content: readonly PromptBlock[], signal: AbortSignal): Promise<PromptResult> {
+    if (this.#closed) throw new ServerError('SHUTTING_DOWN', 'The session is being closed and takes no new prompt.');
+    this.#refuseOverlap();
+    const prompt = new PendingPrompt(content);
+    this.#prompts.add(prompt);
+    void prompt.answer.finally(() => this.#prompts.delete(prompt)).catch(() => undefined);
+    signal.addEventListener('abort', () => this.#cancelOne(prompt), { once: true });
+    this.#queue ??= new PQueue({ concurrency: 1 });
+    void this.#queue.add(() => this.#admitAndRun(prompt));
+    return prompt.answer;
+  }
+
+  /** Ends the running turn and drops the queued ones: each answers `cancelled`. */
+  cancel(): void {
+    for (const prompt of this.#prompts) this.#cancelOne(prompt);
+  }
+
+  /** @throws ServerError ATTACH_FAILED or what the log refuses with */
+  async setMode(mode: PermissionMode): Promise<void> {
+    const attached = await this.#attach();
+    await attached.call((api) => api.setMode(mode));
+    this.mode = mode;
+  }
+
+  /** Attaches the session and sends its whole history as updates; fulfils behind the last of them. */
+  async replay(): Promise<void> {
+    const attached = await this.#attach();
+    const { requestId, end } = this.#parts.threads.completions.expectLoad();
+    try {
+      await attached.call((api) => api.replay(requestId));
+      const outcome = await Promise.race([end, attached.departure.then(lostWhileLoading)]);
+      if (!outcome.ok) throw fromWireError(outcome.error);
+      this.mode = outcome.mode;
+    } finally {
+      this.#parts.threads.completions.forget(requestId);
+    }
+  }
+
+  /** Leaves the thread if idle there and without background work. Says whether it left. */
+  park(): Promise<boolean> {
+    const attached = this.#attached;
+    if (attached === undefined || !this.isIdleOnThread) return Promise.resolve(false);
+    this.#parking = (async () => {
+      const left = await attached.call((api) => api.park());
+      if (left === false) return false;
+      await attached.departure;
+      return true;
+    })()
+      .catch(() => false)
+      .finally(() => {
+        this.#parking = undefined;
+      });
+    return this.#parking;
+  }
+
+  /** `session/close`: cancels, waits for every answer, then leaves the thread. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.cancel();
+    await Promise.allSettled([...this.#prompts].map((prompt) => prompt.answer));
+    await this.#leaveThread();
+  }
+
+  /** Teardown: prompts answer `cancelled` at once, their turns end `disposed`, the log is flushed. */
+  async dispose(): Promise<void> {
+    this.#closed = true;
+    for (const prompt of this.#prompts) {
+      prompt.cancelRequested = true;
+      prompt.settleCancelled();
+    }
+    await this.#leaveThread();
+  }
+
+  /** The server itself failed: prompts answer with the error. */
+  fail(error: ServerError): void {
+    for (const prompt of this.#prompts) prompt.fail(error);
+  }
+
+  #refuseOverlap(): void {
+    const { overlap, maxQueuedPrompts } = this.#parts.config;
+    const limit = overlap === 'reject' ? 1 : maxQueuedPrompts + 1;
+    if (this.#prompts.size < limit) return;
+    const message =
+      overlap === 'reject'
+        ? 'A prompt of this session is running, and this server refuses overlapping prompts.'
+        : `${maxQueuedPrompts} prompts of this session wait already.`;
+    throw new ServerError('SESSION_BUSY', message, { data: { sessionId: this.identity.id, waiting: this.#prompts.size } });
+  }
+
+  #cancelOne(prompt: PendingPrompt): void {
+    if (prompt.settled || prompt.cancelRequested) return;
+    prompt.cancelRequested = true;
+    const attached = this.#attached;
+    if (prompt.requestId === undefined || attached === undefined) prompt.settleCancelled();
+    else void cancelRunningTurn(prompt, attached, this.#parts);
+  }
+
+  async #admitAndRun(prompt: PendingPrompt): Promise<void> {
+    if (prompt.settled) return;
+    try {
+      await this.#parts.admission.admit(() => this.#run(prompt));
+    } catch (error) {
+      if (prompt.cancelRequested) prompt.settleCancelled();
+      else prompt.fail(asServerError(error));
+    } finally {
+      this.idleSince = performance.now();
+    }
+  }
+
+  async #run(prompt: PendingPrompt): Promise<void> {
+    if (prompt.settled) return;
+    const attached = await this.#attach();
+    if (prompt.settled) return;
+    const { completions } = this.#parts.threads;
+    const { requestId, end } = completions.expectTurn();
+    prompt.requestId = requestId;
+    this.#parts.turns.started(attached.lane);
+    try {
+      await attached.call((api) => api.prompt(requestId, prompt.content));
+      const outcome = await Promise.race([end, attached.departure]);
+      if ('kind' in outcome) this.#settleDeparted(prompt, outcome);
+      else if (outcome.ok) prompt.settle(outcome);
+      else prompt.fail(fromWireError(outcome.error));
+    } finally {
+      prompt.unwound = true;
+      completions.forget(requestId);
+      this.#parts.turns.ended(attached.lane);
+    }
+  }
+
+  #settleDeparted(prompt: PendingPrompt, how: Departure): void {
+    if (prompt.cancelRequested || how.kind === 'left') prompt.settleCancelled();
+    else prompt.fail(new ServerError('THREAD_LOST', 'The thread that ran this turn ended before the turn did.', { cause: how.reason }));
+  }
+
+  async #attach(): Promise<AttachedSession> {
+    await this.#parking;
+    if (this.#attached !== undefined) return this.#attached;
+    this.#attaching ??= this.#attachNow().finally(() => {
+      this.#attaching = undefined;
+    });
+    return await this.#attaching;
+  }
+
+  async #attachNow(): Promise<AttachedSession> {
+    if (this.#crashes.tooMany) {
+      throw new ServerError('SESSION_FAILED', 'This session has ended its thread three times within a minute.');
+    }
+    await this.#parts.makeRoom();
+    const { id, logPath, spillDir, client } = this.identity;
+    const place: SessionPlace = { sessionId: id, logPath, spillDir, client };
+    const attached = await this.#parts.threads.attach(place);
+    this.#attached = attached;
+    void attached.departure.then((how) => {
+      if (how.kind === 'lost') this.#crashes.add();
+      if (this.#attached === attached) this.#attached = undefined;
+    });
+    return attached;
+  }
+
+  async #leaveThread(): Promise<void> {
+    await this.#parking;
+    const attached = this.#attaching === undefined ? this.#attached : await this.#attaching.catch(() => undefined);
+    if (attached === undefined) return;
+    await attached.call((api) => api.dispose()).catch(() => undefined);
+    await attached.departure;
+  }
+}
+
+function lostWhileLoading(): LoadOutcome {
+  return { ok: false, error: { code: 'THREAD_LOST', message: 'The thread ended while the session was being loaded.' } };
+}
+
+function asServerError(error: unknown): ServerError {
+  return error instanceof ServerError ? error : new ServerError('INTERNAL', 'The server met an unexpected fault.', { cause: error });
+}

@@ -1,0 +1,46 @@
+/**
+ * A session on its thread, as main sees it: the calls it takes and the promise of its leaving.
+ *
+ * A comlink call to a dead thread never settles by itself, so every call is raced against the thread's end.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import { portEndpoint, type Remote, releaseProxy, wrap } from '../../shared/comlink.ts';
+import type { SessionApi } from '../../shared/thread-protocol.ts';
+import type { ThreadLane } from './thread-lane.ts';
+
+/** How a session left its thread: as asked, or with the thread under it. */
+export type Departure = { readonly kind: 'left' } | { readonly kind: 'lost'; readonly reason: string };
+
+export class AttachedSession {
+  readonly sessionId: string;
+  readonly lane: ThreadLane;
+  /** Never rejects. After a loss it fulfils only once the thread's last updates have been taken. */
+  readonly departure: Promise<Departure>;
+  readonly #api: Remote<SessionApi>;
+  readonly #port: MessagePort;
+  #departed: Departure | undefined;
+
+  constructor(sessionId: string, lane: ThreadLane, port: MessagePort, departure: Promise<Departure>) {
+    this.sessionId = sessionId;
+    this.lane = lane;
+    this.#port = port;
+    this.#api = wrap<SessionApi>(portEndpoint(port));
+    this.departure = departure.then((how) => {
+      this.#departed = how;
+      this.#api[releaseProxy]();
+      this.#port.close();
+      return how;
+    });
+  }
+
+  get departed(): Departure | undefined {
+    return this.#departed;
+  }
+
+  /** Calls the session; `undefined` when its thread ended before the answer. Rejects with the call's own ServerError. */
+  async call<T>(use: (api: Remote<SessionApi>) => Promise<T>): Promise<T | undefined> {
+    if (this.#departed !== undefined) return undefined;
+    const call = use(this.#api);
+    return await Promise.race([call, this.departure.then(() => undefined)]);
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * The session threads: a piscina pool in which one attached session is one long-running task.
+ *
+ * Piscina starts, places and watches the threads; admission, parking and joining are ours, for reasons that ARCHITECTURE.md
+ * lists: its queue keeps refused tasks, its `close()` ends tasks of other threads, and a thread that dies while it loads
+ * leaves `run()` pending for ever.
+ */
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import type { Piscina } from 'piscina';
+import type { ServerConfig } from '../../shared/config.ts';
+import { fromWireError, ServerError } from '../../shared/errors.ts';
+import type { ClientTraits, MainServices, SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
+import type { Diagnostics } from '../diagnostics.ts';
+import type { FrameWriter } from '../transport/frame-writer.ts';
+import { AttachedSession, type Departure } from './attached-session.ts';
+import { Completions } from './completions.ts';
+import { placementFor, spareTaskName } from './placement.ts';
+import { ThreadLane } from './thread-lane.ts';
+
+export interface SessionPlace {
+  readonly sessionId: string;
+  readonly logPath: string;
+  readonly spillDir: string;
+  readonly client: ClientTraits;
+}
+
+export interface SessionThreadsParts {
+  readonly config: ServerConfig;
+  /** The thread bundle. */
+  readonly entryPath: string;
+  readonly serverNonce: string;
+  readonly writer: FrameWriter;
+  readonly diagnostics: Diagnostics;
+  readonly services: (lane: ThreadLane) => MainServices;
+  /** Hands a thread's port to the broker. */
+  readonly connectBroker: (port: MessagePort) => void;
+  /** A session's thread ended under it: what it left behind can be cleared. */
+  readonly onDeparted: (sessionId: string) => void;
+}
+
+export class SessionThreads {
+  readonly completions = new Completions();
+  readonly lanes = new Map<number, ThreadLane>();
+  readonly #parts: SessionThreadsParts;
+  readonly #pool: Piscina;
+  readonly #workers = new Set<Worker>();
+  readonly #exits = new Map<Worker, Promise<void>>();
+  #attachedCount = 0;
+  #closing = false;
+
+  /** Starts the pool; piscina is loaded here and not earlier, to keep `initialize` quick. */
+  static async start(parts: SessionThreadsParts): Promise<SessionThreads> {
+    const { Piscina } = await import('piscina');
+    return new SessionThreads(parts, new Piscina(poolOptions(parts)));
+  }
+
+  private constructor(parts: SessionThreadsParts, pool: Piscina) {
+    this.#parts = parts;
+    this.#pool = pool;
+    // A task that ends while the pool is being destroyed surfaces here; without a listener it would end the process.
+    pool.on('error', (error: unknown) => parts.diagnostics.log('debug', `thread pool: ${String(error)}`));
+    pool.on('workerCreate', () => this.#trackWorkers());
+    this.#trackWorkers();
+  }
+
+  /** Sessions on threads now. */
+  get attachedCount(): number {
+    return this.#attachedCount;
+  }
+
+  get threadCount(): number {
+    return this.#pool.threads.length;
+  }
+
+  /** True when one more session would have to share a thread, or wait for one. */
+  get isFull(): boolean {
+    return this.#attachedCount >= this.#parts.config.maxThreads;
+  }
+
+  /**
+   * Puts a session on a thread: fulfils when its log has been replayed there.
+   *
+   * @throws ServerError ATTACH_FAILED after `attachTimeoutMs` or when the thread dies first; whatever the session's log
+   * refuses with (LOG_CORRUPT, LOG_VERSION, SESSION_LOCKED)
+   */
+  async attach(place: SessionPlace): Promise<AttachedSession> {
+    if (this.#closing) throw new ServerError('SHUTTING_DOWN', 'The server is shutting down and takes no new work.');
+    const { port1, port2 } = new MessageChannel();
+    const { config, serverNonce } = this.#parts;
+    const task: SessionTask = { ...place, isolation: config.isolation, serverNonce, settings: config.session, port: port2 };
+    this.#attachedCount += 1;
+    const ended = this.#pool.run(task, { transferList: [port2] }).then(
+      (): Departure => ({ kind: 'left' }),
+      (error: unknown): Departure => ({ kind: 'lost', reason: error instanceof Error ? error.message : String(error) }),
+    );
+    void ended.then(() => {
+      this.#attachedCount -= 1;
+    });
+    this.#keepSpares();
+    try {
+      const started = await this.#firstMessage(port1, ended);
+      const lane = this.#laneOf(started);
+      const departure = ended.then(async (how) => {
+        if (how.kind === 'left') return how;
+        await lane.drained;
+        this.#parts.onDeparted(place.sessionId);
+        return how;
+      });
+      return new AttachedSession(place.sessionId, lane, port1, departure);
+    } catch (error) {
+      // Closing the port also ends the task, should piscina start it after all.
+      port1.close();
+      throw error;
+    }
+  }
+
+  /** Ends the thread under its sessions; each of them departs as lost. */
+  async terminate(threadId: number): Promise<void> {
+    const worker = [...this.#workers].find((one) => one.threadId === threadId);
+    await worker?.terminate();
+  }
+
+  /** Ends all threads and fulfils when every one of them has exited. Sessions should have left before. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#trackWorkers();
+    await this.#pool.destroy();
+    await Promise.all(this.#exits.values());
+    for (const lane of this.lanes.values()) lane.close();
+  }
+
+  /** Keeps `spareThreads` free threads ahead, one more task at a time: a no-op that only a free or a new thread may take. */
+  #keepSpares(): void {
+    const { config, diagnostics } = this.#parts;
+    if (config.isolation === 'shared' || config.spareThreads === 0) return;
+    if (this.#attachedCount + config.spareThreads <= this.#pool.threads.length || this.#pool.threads.length >= config.maxThreads) return;
+    this.#pool.run({ spare: true }, { name: spareTaskName }).catch((error: unknown) => {
+      diagnostics.log('debug', `no spare thread: ${String(error)}`);
+    });
+  }
+
+  #firstMessage(port: MessagePort, ended: Promise<Departure>): Promise<SessionStarted & { kind: 'started' }> {
+    const timeoutMs = this.#parts.config.attachTimeoutMs;
+    return new Promise((resolve, reject) => {
+      const fail = (message: string): void => {
+        clearTimeout(timer);
+        reject(new ServerError('ATTACH_FAILED', message));
+      };
+      const timer = setTimeout(() => fail(`No thread took the session within ${timeoutMs} ms.`), timeoutMs);
+      void ended.then(() => fail('The thread ended while the session was being attached.'));
+      port.once('message', (message: SessionStarted) => {
+        clearTimeout(timer);
+        if (message.kind === 'started') resolve(message);
+        else reject(fromWireError(message.error));
+      });
+    });
+  }
+
+  #laneOf(started: SessionStarted & { kind: 'started' }): ThreadLane {
+    const known = this.lanes.get(started.threadId);
+    if (known !== undefined) return known;
+    if (started.ports === undefined) throw new ServerError('ATTACH_FAILED', 'The thread reported a session before its ports.');
+    const lane = new ThreadLane(started.threadId, started.ports, {
+      writer: this.#parts.writer,
+      completions: this.completions,
+      services: this.#parts.services,
+    });
+    this.lanes.set(started.threadId, lane);
+    void lane.drained.then(() => this.lanes.delete(started.threadId));
+    this.#parts.connectBroker(started.ports.broker);
+    return lane;
+  }
+
+  #trackWorkers(): void {
+    for (const worker of this.#pool.threads) {
+      if (this.#workers.has(worker)) continue;
+      this.#workers.add(worker);
+      const exit = new Promise<void>((resolve) =>
+        worker.once('exit', () => {
+          this.#workers.delete(worker);
+          this.#exits.delete(worker);
+          resolve();
+        }),
+      );
+      this.#exits.set(worker, exit);
+    }
+  }
+}
+
+function poolOptions({ config, entryPath }: SessionThreadsParts): ConstructorParameters<typeof Piscina>[0] {
+  const shared = config.isolation === 'shared';
+  return {
+    filename: entryPath,
+    minThreads: shared ? config.maxThreads : Math.min(config.spareThreads, config.maxThreads),
+    maxThreads: config.maxThreads,
+    concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
+    loadBalancer: placementFor(config.isolation, config.maxThreads),
+    // The default ('sync') parks an idle thread in Atomics.wait: timers and ports of its sessions would stand still.
+    atomics: 'disabled',
+    idleTimeout: Number.POSITIVE_INFINITY,
+    recordTiming: false,
+    trackUnmanagedFds: true,
+    env: threadEnvironment(),
+    // A late, soft guard: most ways of filling a heap abort the process anyway, so sizes are bounded in code.
+    resourceLimits: { maxOldGenerationSizeMb: shared ? 4096 : 1024, maxYoungGenerationSizeMb: shared ? 64 : 16 },
+  };
+}
+
+/** Session threads spawn nothing and read no keys from the environment: they get only what the runtime itself looks at. */
+function threadEnvironment(): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of ['TZ', 'LANG', 'LC_ALL', 'NODE_EXTRA_CA_CERTS', 'HOME', 'TMPDIR']) {
+    const value = process.env[name];
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}

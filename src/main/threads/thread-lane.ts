@@ -1,0 +1,82 @@
+/**
+ * Main's side of one session thread: its data port (updates in, credit out), its control port (permission requests) and
+ * its heartbeat. Made when the first session reports from the thread; closed after the thread's last message.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import { expose, portEndpoint } from '../../shared/comlink.ts';
+import { type CreditReturn, creditReturnBytes, type DataBatch, type MainServices, type ThreadPorts } from '../../shared/thread-protocol.ts';
+import type { FrameWriter } from '../transport/frame-writer.ts';
+import type { Completions } from './completions.ts';
+
+export class ThreadLane {
+  readonly threadId: number;
+  /** Fulfils once every message the thread posted before its end has been handled. */
+  readonly drained: Promise<void>;
+  readonly #data: MessagePort;
+  readonly #control: MessagePort;
+  readonly #heartbeat: Int32Array;
+  readonly #writer: FrameWriter;
+  readonly #completions: Completions;
+  #lastBatch = 0;
+  #unreturnedBytes = 0;
+  #batchWaiters: { readonly batch: number; readonly resolve: () => void }[] = [];
+
+  constructor(
+    threadId: number,
+    ports: ThreadPorts,
+    parts: { readonly writer: FrameWriter; readonly completions: Completions; readonly services: (lane: ThreadLane) => MainServices },
+  ) {
+    this.threadId = threadId;
+    this.#data = ports.data;
+    this.#control = ports.control;
+    this.#heartbeat = new Int32Array(ports.heartbeat);
+    this.#writer = parts.writer;
+    this.#completions = parts.completions;
+    this.#data.on('message', (batch: DataBatch) => this.#take(batch));
+    this.drained = new Promise((resolve) =>
+      this.#data.once('close', () => {
+        this.#releaseBatchWaiters(Number.POSITIVE_INFINITY);
+        resolve();
+      }),
+    );
+    expose(parts.services(this), portEndpoint(this.#control));
+  }
+
+  /** Grows while the thread has turns and its event loop runs. */
+  get heartbeat(): number {
+    return Atomics.load(this.#heartbeat, 0);
+  }
+
+  /** Fulfils once the batch has been handed to the writer, so that what follows stands behind its text. */
+  batchTaken(batch: number): Promise<void> {
+    if (batch <= this.#lastBatch) return Promise.resolve();
+    return new Promise((resolve) => this.#batchWaiters.push({ batch, resolve }));
+  }
+
+  close(): void {
+    this.#data.close();
+    this.#control.close();
+  }
+
+  /** Completions are settled after the text was queued: the response is written behind it. */
+  #take(batch: DataBatch): void {
+    if (batch.text !== '') this.#writer.write(batch.text, () => this.#written(batch.bytes));
+    for (const completion of batch.completions) this.#completions.settle(completion);
+    this.#lastBatch = batch.batch;
+    if (this.#batchWaiters.length > 0) this.#releaseBatchWaiters(batch.batch);
+  }
+
+  #written(bytes: number): void {
+    this.#unreturnedBytes += bytes;
+    if (this.#unreturnedBytes < creditReturnBytes) return;
+    const message: CreditReturn = { credit: this.#unreturnedBytes };
+    this.#unreturnedBytes = 0;
+    this.#data.postMessage(message);
+  }
+
+  #releaseBatchWaiters(batch: number): void {
+    const ready = this.#batchWaiters.filter((waiter) => waiter.batch <= batch);
+    this.#batchWaiters = this.#batchWaiters.filter((waiter) => waiter.batch > batch);
+    for (const waiter of ready) waiter.resolve();
+  }
+}

@@ -1,0 +1,11 @@
+/**
+ * What piscina runs on a session thread: one call per attached session, which fulfils when the session leaves.
+ */
+import type { SessionTask } from '../shared/thread-protocol.ts';
+import { hostSession } from './session/host-session.ts';
+import { threadContext } from './session/thread-context.ts';
+
+export default (task: SessionTask): Promise<void> => hostSession(task, threadContext());
+
+/** A task that ends at once: running it makes piscina hold one more idle thread. */
+export const spare = (): void => undefined;
