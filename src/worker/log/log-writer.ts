@@ -1,0 +1,202 @@
+/**
+ * Appends whole lines to an open log file and makes them durable.
+ *
+ * `write` is synchronous: some microseconds, where a trip through the thread pool would queue behind every session's
+ * fdatasync. A line is in the file wholly or not at all. Must never write to a file that another writer has taken over.
+ */
+import { closeSync, fdatasync, fsync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { ServerError } from '../../shared/errors.ts';
+import { logWriteFailed } from '../../shared/log/log-faults.ts';
+import { lineLimitBytes } from './log-reader.ts';
+
+export interface LogWriterOptions {
+  /** Open for appending; closed by {@link LogWriter.close}. */
+  readonly fd: number;
+  readonly path: string;
+  /** Directory whose entry for the file the first barrier makes durable. */
+  readonly dir: string;
+  /** Length of the file: whole lines only. */
+  readonly size: number;
+  /** Whether this process may still write. Asked at every write and barrier. */
+  readonly isOwner: () => boolean;
+  /** fdatasync, replaceable to test its failure. */
+  readonly sync?: ((fd: number) => Promise<void>) | undefined;
+}
+
+interface RunningSync {
+  /** Length of the file that it covers. */
+  readonly covers: number;
+  readonly done: Promise<void>;
+}
+
+const fdatasyncOf = promisify(fdatasync);
+const fsyncOf = promisify(fsync);
+
+export class LogWriter {
+  readonly #fd: number;
+  readonly #path: string;
+  readonly #dir: string;
+  readonly #isOwner: () => boolean;
+  readonly #sync: (fd: number) => Promise<void>;
+  #size: number;
+  /** Length known to be durable. -1 at first: an earlier process may have died before its barrier. */
+  #durable = -1;
+  #isDirDurable = false;
+  /** A failed write left bytes behind that could not be cut off yet. */
+  #hasRemains = false;
+  #running: RunningSync | undefined;
+  #waiting: Promise<void> | undefined;
+  #syncFault: ServerError | undefined;
+  #isClosed = false;
+
+  constructor(options: LogWriterOptions) {
+    this.#fd = options.fd;
+    this.#path = options.path;
+    this.#dir = options.dir;
+    this.#size = options.size;
+    this.#isOwner = options.isOwner;
+    this.#sync = options.sync ?? fdatasyncOf;
+  }
+
+  /** Length of the file in bytes, whole lines only. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Appends one line. On failure the file keeps its earlier length, so the next try finds it whole.
+   *
+   * @throws ServerError LOG_WRITE_FAILED
+   */
+  write(line: Buffer): void {
+    this.#assertWritable();
+    if (line.length > lineLimitBytes) {
+      throw logWriteFailed(this.#path, `an event of ${line.length} bytes is longer than a line may be (64 MB)`);
+    }
+    try {
+      // A short write is no error; the next one names the cause, if there is one.
+      for (let written = 0; written < line.length; ) {
+        written += writeSync(this.#fd, line, written, line.length - written);
+      }
+    } catch (error) {
+      this.#hasRemains = true;
+      this.#cutRemains();
+      throw logWriteFailed(this.#path, error);
+    }
+    this.#size += line.length;
+  }
+
+  /**
+   * Fulfils when all that was written before the call is on the disk. Concurrent callers share one fdatasync; with nothing
+   * new it fulfils at once. After a failed one the kernel has forgotten which pages were not written, so this and every
+   * later barrier and write rejects until the log is opened again.
+   *
+   * @throws ServerError LOG_WRITE_FAILED
+   */
+  async barrier(): Promise<void> {
+    this.#assertWritable();
+    if (this.#durable >= this.#size) {
+      return;
+    }
+    await this.#syncCovering(this.#size);
+    // A process that was stopped for a while must not go on as if the log were still its own.
+    this.#assertOwner();
+  }
+
+  /** Waits for a running fdatasync, then closes the descriptor. Makes nothing durable by itself; idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) {
+      return;
+    }
+    this.#isClosed = true;
+    // Their callers get the failure; here only the descriptor matters, which must not be closed under a running call.
+    await Promise.allSettled([this.#running?.done, this.#waiting]);
+    closeSync(this.#fd);
+  }
+
+  #syncCovering(size: number): Promise<void> {
+    const running = this.#running;
+    if (running !== undefined && running.covers >= size) {
+      return running.done;
+    }
+    if (this.#waiting !== undefined) {
+      return this.#waiting;
+    }
+    if (running === undefined) {
+      return this.#startSync();
+    }
+    // The one after the running one covers all that is written until it starts.
+    this.#waiting = running.done.then(() => this.#startSync());
+    return this.#waiting;
+  }
+
+  #startSync(): Promise<void> {
+    this.#waiting = undefined;
+    const covers = this.#size;
+    const done = this.#syncNow(covers);
+    this.#running = { covers, done };
+    return done;
+  }
+
+  async #syncNow(covers: number): Promise<void> {
+    try {
+      await this.#sync(this.#fd);
+      await this.#syncDirOnce();
+      this.#durable = Math.max(this.#durable, covers);
+    } catch (error) {
+      this.#syncFault ??= logWriteFailed(this.#path, error);
+      throw this.#syncFault;
+    } finally {
+      this.#running = undefined;
+    }
+  }
+
+  async #syncDirOnce(): Promise<void> {
+    if (this.#isDirDurable) {
+      return;
+    }
+    const fd = openSync(this.#dir, 'r');
+    try {
+      await fsyncOf(fd);
+      this.#isDirDurable = true;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #assertOwner(): void {
+    if (!this.#isOwner()) {
+      throw logWriteFailed(this.#path, 'another writer has taken the log over, or its lock is gone');
+    }
+  }
+
+  #assertWritable(): void {
+    if (this.#isClosed) {
+      throw logWriteFailed(this.#path, 'the log is closed');
+    }
+    if (this.#syncFault !== undefined) {
+      throw this.#syncFault;
+    }
+    this.#assertOwner();
+    if (this.#hasRemains) {
+      this.#cutRemains();
+    }
+    const { nlink, size } = fstatSync(this.#fd);
+    if (nlink === 0) {
+      throw logWriteFailed(this.#path, 'the file was deleted');
+    }
+    if (size !== this.#size) {
+      throw logWriteFailed(this.#path, this.#hasRemains ? 'a failed write could not be undone' : 'the file was changed by another program');
+    }
+  }
+
+  #cutRemains(): void {
+    try {
+      ftruncateSync(this.#fd, this.#size);
+      this.#hasRemains = false;
+    } catch {
+      // Tried again before the next write, which is refused as long as this fails.
+    }
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * One writer per session log, across processes: a lock file that names its owner.
+ *
+ * The file appears whole (written aside, then linked), so nobody reads half of it. A stale lock is replaced, never removed
+ * first, so there is no moment without a lock; and only who holds the claim (a second name of the stale file itself) may
+ * replace it, so two takers cannot both win. Who was replaced all the same finds out by {@link SessionLock.stillOwner}.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ServerError } from '../../shared/errors.ts';
+import { errorCode, logWriteFailed } from '../../shared/log/log-faults.ts';
+import { identifySelf, isRunning, type ProcessIdentity } from './process-identity.ts';
+
+/** What a lock file says. */
+export interface LockOwner extends ProcessIdentity {
+  /** Names the server process among all that ever ran. */
+  readonly serverNonce: string;
+  readonly threadId: number;
+  /** Grows by one with each takeover. */
+  readonly epoch: number;
+}
+
+export interface LockRequest {
+  readonly lockPath: string;
+  readonly serverNonce: string;
+  readonly threadId: number;
+}
+
+/** How long an acquirer waits for others that are taking over the same lock; a takeover lasts microseconds. */
+const patienceMs = 2000;
+/** A claim this old was left behind by a taker that died. */
+const claimLimitMs = 1000;
+const lockFileLimitBytes = 4096;
+
+interface FileIdentity {
+  readonly ino: bigint;
+  readonly mtimeNs: bigint;
+}
+
+interface Holder {
+  readonly file: FileIdentity;
+  /** undefined when the file is unreadable, as after a power cut: nobody alive leaves one so. */
+  readonly owner: LockOwner | undefined;
+}
+
+export class SessionLock {
+  readonly epoch: number;
+  readonly #path: string;
+  readonly #file: FileIdentity;
+
+  private constructor(path: string, file: FileIdentity, epoch: number) {
+    this.#path = path;
+    this.#file = file;
+    this.epoch = epoch;
+  }
+
+  /**
+   * Takes the lock: a free one, a stale one (its process is gone, or its machine was restarted), or one of this server's
+   * own, left by a thread that died; the epoch then grows.
+   *
+   * @throws ServerError SESSION_LOCKED while a live process of another server holds it; LOG_WRITE_FAILED when the disk refuses
+   */
+  static async acquire(request: LockRequest): Promise<SessionLock> {
+    const deadline = performance.now() + patienceMs;
+    do {
+      const lock = tryAcquire(request);
+      if (lock !== undefined) {
+        return new SessionLock(request.lockPath, lock.file, lock.epoch);
+      }
+      await delay(1 + Math.random() * 4);
+    } while (performance.now() < deadline);
+    throw locked(undefined);
+  }
+
+  /** Whether the lock file is still the one that was taken. One `stat`, some 3 µs. */
+  stillOwner(): boolean {
+    const stat = lstatSync(this.#path, { bigint: true, throwIfNoEntry: false });
+    // Inode numbers are used again at once, so the time belongs to the identity.
+    return stat !== undefined && isSameFile(stat, this.#file);
+  }
+
+  /** Removes the lock file if it is still ours. Never throws: a lock left behind is stale once the process ends. */
+  release(): void {
+    try {
+      if (this.stillOwner()) {
+        unlinkSync(this.#path);
+      }
+    } catch {
+      // The directory is gone or read-only; see above.
+    }
+  }
+}
+
+/** One attempt; undefined when another acquirer got in between and the attempt must be made again. */
+function tryAcquire(request: LockRequest): { file: FileIdentity; epoch: number } | undefined {
+  const { lockPath, serverNonce } = request;
+  try {
+    const holder = readHolder(lockPath);
+    if (holder === undefined) {
+      return publish(request, 1, (draft) => linkSync(draft, lockPath));
+    }
+    const { owner } = holder;
+    if (owner !== undefined && owner.serverNonce !== serverNonce && isRunning(owner)) {
+      throw locked(owner);
+    }
+    return withClaim(lockPath, holder, () => publish(request, (owner?.epoch ?? 0) + 1, (draft) => renameSync(draft, lockPath)));
+  } catch (error) {
+    if (error instanceof ServerError) {
+      throw error;
+    }
+    if (errorCode(error) === 'EEXIST') {
+      return undefined;
+    }
+    throw logWriteFailed(lockPath, error);
+  }
+}
+
+/** Writes the lock's text aside and puts it in place with `place`. The identity survives a link or a rename. */
+function publish(request: LockRequest, epoch: number, place: (draft: string) => void): { file: FileIdentity; epoch: number } {
+  const { serverNonce, threadId, lockPath } = request;
+  const owner: LockOwner = { ...identifySelf(), serverNonce, threadId, epoch };
+  const draft = `${lockPath}.${randomBytes(8).toString('hex')}.tmp`;
+  try {
+    writeFileSync(draft, `${JSON.stringify(owner)}\n`, { flag: 'wx', mode: 0o600 });
+    const file = lstatSync(draft, { bigint: true });
+    place(draft);
+    return { file, epoch };
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Runs `replace` if this is the only taker of exactly the lock that was judged. */
+function withClaim<T>(lockPath: string, holder: Holder, replace: () => T): T | undefined {
+  const claim = `${lockPath}.claim`;
+  try {
+    linkSync(lockPath, claim);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') {
+      // Released meanwhile.
+      return undefined;
+    }
+    if (errorCode(error) === 'EEXIST') {
+      removeOldClaim(claim);
+      return undefined;
+    }
+    throw error;
+  }
+  try {
+    return isSameFile(lstatSync(claim, { bigint: true }), holder.file) ? replace() : undefined;
+  } finally {
+    rmSync(claim, { force: true });
+  }
+}
+
+function removeOldClaim(claim: string): void {
+  const stat = lstatSync(claim, { throwIfNoEntry: false });
+  // Linking sets the change time.
+  if (stat !== undefined && Date.now() - stat.ctimeMs > claimLimitMs) {
+    rmSync(claim, { force: true });
+  }
+}
+
+function readHolder(lockPath: string): Holder | undefined {
+  let fd: number;
+  try {
+    fd = openSync(lockPath, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') {
+      return undefined;
+    }
+    throw error;
+  }
+  try {
+    const file = fstatSync(fd, { bigint: true });
+    return { file, owner: file.size > lockFileLimitBytes ? undefined : parseOwner(readFileSync(fd, 'utf8')) };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function parseOwner(text: string): LockOwner | undefined {
+  try {
+    const { pid, processStart, bootId, serverNonce, threadId, epoch } = JSON.parse(text) as Partial<LockOwner>;
+    if (typeof pid !== 'number' || typeof bootId !== 'string' || typeof serverNonce !== 'string' || !Number.isSafeInteger(epoch)) {
+      return undefined;
+    }
+    return { pid, processStart, bootId, serverNonce, threadId: threadId ?? 0, epoch: epoch ?? 0 };
+  } catch {
+    // Not JSON: a file that a power cut emptied.
+    return undefined;
+  }
+}
+
+function isSameFile(a: FileIdentity, b: FileIdentity): boolean {
+  return a.ino === b.ino && a.mtimeNs === b.mtimeNs;
+}
+
+function locked(owner: LockOwner | undefined): ServerError {
+  const who = owner === undefined ? 'another server' : `another server (process ${owner.pid})`;
+  return new ServerError('SESSION_LOCKED', `The session is open in ${who}.`, owner === undefined ? {} : { data: { pid: owner.pid } });
+}
