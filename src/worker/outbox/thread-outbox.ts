@@ -1,0 +1,112 @@
+/**
+ * A thread's way out: finished frames, gathered into batches for main, with the completions behind them.
+ *
+ * Main writes a batch as it is and gives the bytes back once stdout has taken them. While more than the thread's credit is
+ * on its way, sessions that stream must wait ({@link ThreadOutbox.whenWritable}): that, and nothing else, bounds the memory
+ * behind a client that does not read. `send` itself never waits and never drops: what has been logged is shown.
+ */
+import { batchBytes, batchFrames, type Completion, type DataBatch, threadCreditBytes } from '../../shared/thread-protocol.ts';
+import { WriterQueue } from './writer-queue.ts';
+
+/** The part of a MessagePort that the outbox uses. */
+export interface BatchPort {
+  postMessage(batch: DataBatch): void;
+}
+
+export interface ThreadOutboxOptions {
+  readonly creditBytes?: number;
+  /** Runs a function at the end of the event-loop turn; for tests. */
+  readonly schedule?: (run: () => void) => void;
+}
+
+export class ThreadOutbox {
+  readonly #port: BatchPort;
+  readonly #schedule: (run: () => void) => void;
+  readonly #waiting: WriterQueue;
+  #credit: number;
+  #text = '';
+  #bytes = 0;
+  #frames = 0;
+  #completions: Completion[] = [];
+  #postIsScheduled = false;
+  #lastBatch = 0;
+
+  constructor(port: BatchPort, options: ThreadOutboxOptions = {}) {
+    this.#port = port;
+    this.#schedule = options.schedule ?? setImmediate;
+    this.#credit = options.creditBytes ?? threadCreditBytes;
+    this.#waiting = new WriterQueue(() => this.#credit, this.#schedule);
+  }
+
+  /** Bytes that may still be sent before writers have to wait; negative after frames that did not ask. */
+  get credit(): number {
+    return this.#credit;
+  }
+
+  /** Adds one finished frame, LF included. An empty text is no frame. Takes credit at once, below zero if need be. */
+  send(frame: string): void {
+    if (frame === '') return;
+    // Completions stand behind the text of their batch: later text must not slip in before them.
+    if (this.#completions.length > 0) this.#post();
+    const bytes = Buffer.byteLength(frame);
+    this.#text += frame;
+    this.#frames += 1;
+    this.#bytes += bytes;
+    this.#credit -= bytes;
+    if (this.#frames >= batchFrames || this.#bytes >= batchBytes) this.#post();
+    else this.#postSoon();
+  }
+
+  /** Adds the end of something main waits for, behind every frame sent so far. Costs no credit. */
+  complete(completion: Completion): void {
+    this.#completions.push(completion);
+    this.#postSoon();
+  }
+
+  /**
+   * Undefined while a writer may go on; else a promise that fulfils when it is this writer's turn. Writers are released in
+   * the order in which they came. An aborted `signal` releases its writer at once.
+   */
+  whenWritable(signal?: AbortSignal): Promise<void> | undefined {
+    if (this.#credit > 0 && this.#waiting.isEmpty) return undefined;
+    return this.#waiting.wait(signal);
+  }
+
+  /** Main has written this many bytes. */
+  returnCredit(bytes: number): void {
+    this.#credit += bytes;
+    this.#waiting.release();
+  }
+
+  /** Posts what is gathered and gives the number of the last batch posted: everything sent so far is in it or before it. */
+  flush(): number {
+    this.#post();
+    return this.#lastBatch;
+  }
+
+  #postSoon(): void {
+    if (this.#postIsScheduled) return;
+    this.#postIsScheduled = true;
+    this.#schedule(() => {
+      this.#postIsScheduled = false;
+      this.#post();
+    });
+  }
+
+  #post(): void {
+    if (this.#frames === 0 && this.#completions.length === 0) return;
+    this.#lastBatch += 1;
+    const batch: DataBatch = {
+      batch: this.#lastBatch,
+      text: this.#text,
+      bytes: this.#bytes,
+      frames: this.#frames,
+      completions: this.#completions,
+    };
+    this.#text = '';
+    this.#bytes = 0;
+    this.#frames = 0;
+    this.#completions = [];
+    this.#port.postMessage(batch);
+  }
+}

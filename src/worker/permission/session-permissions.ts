@@ -1,0 +1,174 @@
+/**
+ * The permission gate of one session: policy first, then the client, once per call.
+ *
+ * Fails closed everywhere: an answer counts for exactly the call it was asked for, and anything but a clear yes is a no.
+ * Grants live in the log and nowhere else; {@link SessionPermissions.observe} builds them again when a log is replayed.
+ */
+import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientprotocol/sdk';
+import type { EventData, EventInput, PermissionMode } from '../../shared/events.ts';
+import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
+import type { Journal } from '../agent/journal.ts';
+import { titleLine } from '../projection/title-line.ts';
+import type { ToolAccess } from '../tools/tool.ts';
+import { type AskOutcome, askOnce } from './ask-once.ts';
+import { canonicalPath } from './canonical-path.ts';
+import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
+import { type Refusal, refusals, refusedByMode } from './permission-texts.ts';
+import { decideAccess, type Grant, type ResolvedAccess } from './policy.ts';
+
+export interface SessionPermissionsOptions {
+  readonly sessionId: string;
+  /** The session's canonical working directory. */
+  readonly cwd: string;
+  readonly mode: PermissionMode;
+  /** `0` waits for as long as the client takes. */
+  readonly timeoutMs: number;
+  readonly journal: Pick<Journal, 'append'>;
+  readonly ask: (request: PermissionRequest) => Promise<PermissionAnswer>;
+  /** Takes an open question back. What becomes of it is of no interest here. */
+  readonly withdraw: (requestKey: string) => Promise<void> | void;
+  /** Posts what is gathered; gives the number of the batch that holds the call's `tool_call`. */
+  readonly flush: () => number;
+  /** The self-contained `toolCall` of a request, as the projection makes it. */
+  readonly toolCall: (call: PermissionCall, reason: string | undefined) => ToolCallUpdate;
+  /** Absolute directories of this program's own state and settings. */
+  readonly ownDirectories?: readonly string[];
+}
+
+/** The options of every request, in the order shown. */
+const optionIds = { once: 'allow_once', session: 'allow_always', reject: 'reject_once' } as const;
+
+export class SessionPermissions implements PermissionGate {
+  readonly #options: SessionPermissionsOptions;
+  readonly #grants = new Set<string>();
+  #mode: PermissionMode;
+  #asked = 0;
+
+  constructor(options: SessionPermissionsOptions) {
+    this.#options = options;
+    this.#mode = options.mode;
+  }
+
+  get mode(): PermissionMode {
+    return this.#mode;
+  }
+
+  /** Holds from the next call on; a question that is open stays open. */
+  setMode(mode: PermissionMode): void {
+    this.#mode = mode;
+  }
+
+  /** Learns mode and grants from an event of the log. Idempotent, so live events may be shown to it as well. */
+  observe(event: EventInput): void {
+    if (event.type === 'mode/change') this.#mode = event.data.mode;
+    else if (event.type === 'permission/decided') this.#learnGrant(event.data);
+  }
+
+  async decide(call: PermissionCall, signal: AbortSignal): Promise<PermissionDecision> {
+    if (signal.aborted) return refusals.cancelled;
+    // Read before anything is awaited: the mode that held when the call was made.
+    const mode = this.#mode;
+    if (call.access.kind === 'none' || mode === 'full-access') return { allowed: true };
+    try {
+      const access = await resolveAccess(call.access);
+      return await this.#decideResolved(mode, call, access, signal);
+    } catch {
+      // Above all a log that refuses the entry. A decision that is not on record is not a yes.
+      return refusals.fault;
+    }
+  }
+
+  async #decideResolved(
+    mode: PermissionMode,
+    call: PermissionCall,
+    access: ResolvedAccess,
+    signal: AbortSignal,
+  ): Promise<PermissionDecision> {
+    const { cwd, ownDirectories } = this.#options;
+    const verdict = decideAccess(mode, access, { cwd, grants: this.#grants, ...(ownDirectories === undefined ? {} : { ownDirectories }) });
+    switch (verdict.kind) {
+      case 'allow':
+        return { allowed: true };
+      case 'granted':
+        this.#logDecision(call, { outcome: 'allow-session', by: 'grant', grant: verdict.key });
+        return { allowed: true };
+      case 'deny':
+        this.#logDecision(call, { outcome: 'reject', by: 'mode' });
+        return refusedByMode(verdict.text);
+      case 'ask':
+        return signal.aborted ? refusals.cancelled : await this.#ask(call, verdict, signal);
+      default:
+        return refusals.fault;
+    }
+  }
+
+  async #ask(call: PermissionCall, question: { why: string | undefined; grant: Grant }, signal: AbortSignal): Promise<PermissionDecision> {
+    const { journal, flush, sessionId, timeoutMs } = this.#options;
+    const toolCall = this.#options.toolCall(call, question.why);
+    const title = titleLine(call.view.title, call.toolName);
+    journal.append({ type: 'permission/asked', data: { turn: call.turn, callId: call.callId, title } });
+    this.#asked += 1;
+    const requestKey = `${call.turn}:${this.#asked}:${call.callId}`;
+    const params: RequestPermissionRequest = { sessionId, toolCall, options: permissionOptions(question.grant) };
+    const request: PermissionRequest = { sessionId, requestKey, params, afterBatch: flush() };
+    const outcome = await askOnce(() => this.#options.ask(request), { signal, timeoutMs });
+    if (outcome.kind !== 'answered') this.#withdraw(requestKey);
+    return this.#settle(call, question.grant, outcome);
+  }
+
+  #settle(call: PermissionCall, grant: Grant, outcome: AskOutcome): PermissionDecision {
+    if (outcome.kind === 'aborted') return this.#refuse(call, { outcome: 'cancelled', by: 'client' }, refusals.cancelled);
+    if (outcome.kind === 'timeout') return this.#refuse(call, { outcome: 'unavailable', by: 'timeout' }, refusals.timeout);
+    const answer = outcome.kind === 'failed' ? undefined : outcome.answer;
+    if (answer?.outcome === 'cancelled') return this.#refuse(call, { outcome: 'cancelled', by: 'client' }, refusals.cancelled);
+    switch (answer?.outcome === 'selected' ? answer.optionId : 'none') {
+      case optionIds.once:
+        this.#logDecision(call, { outcome: 'allow-once', by: 'client' });
+        return { allowed: true };
+      case optionIds.session:
+        this.#logDecision(call, { outcome: 'allow-session', by: 'client', grant: grant.key });
+        this.#grants.add(grant.key);
+        return { allowed: true };
+      case optionIds.reject:
+        return this.#refuse(call, { outcome: 'reject', by: 'client' }, refusals.rejected);
+      default:
+        return this.#refuse(call, { outcome: 'unavailable', by: 'client' }, refusals.unavailable);
+    }
+  }
+
+  #refuse(call: PermissionCall, decision: Decision, refusal: Refusal): Refusal {
+    this.#logDecision(call, decision);
+    return refusal;
+  }
+
+  #logDecision(call: PermissionCall, decision: Decision): void {
+    this.#options.journal.append({ type: 'permission/decided', data: { turn: call.turn, callId: call.callId, ...decision } });
+  }
+
+  #learnGrant(data: EventData['permission/decided']): void {
+    if (data.outcome === 'allow-session' && data.grant !== undefined) this.#grants.add(data.grant);
+  }
+
+  #withdraw(requestKey: string): void {
+    // The question no longer counts, whether or not the client hears of it.
+    void Promise.resolve()
+      .then(() => this.#options.withdraw(requestKey))
+      .catch(() => undefined);
+  }
+}
+
+type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant'>;
+
+function permissionOptions(grant: Grant): RequestPermissionRequest['options'] {
+  return [
+    { optionId: optionIds.once, name: 'Allow once', kind: 'allow_once' },
+    { optionId: optionIds.session, name: grant.words, kind: 'allow_always' },
+    { optionId: optionIds.reject, name: 'Reject', kind: 'reject_once' },
+  ];
+}
+
+async function resolveAccess(access: ToolAccess): Promise<ResolvedAccess> {
+  if (access.kind === 'none' || access.kind === 'execute') return access;
+  const paths = await Promise.all(access.paths.map(async (given) => ({ given, canonical: await canonicalPath(given) })));
+  return { kind: access.kind, paths };
+}

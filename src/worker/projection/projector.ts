@@ -1,0 +1,133 @@
+/**
+ * The projection: what a client sees of a session's events. The one place where events become ACP updates.
+ *
+ * The same function runs for a live session and for a replayed log, so a loaded session looks like the live one. Two
+ * differences are asked for: a live prompt is not echoed to the client that sent it, and streamed text takes a short cut
+ * ({@link Projector.chunkFrame}) that gives the same update. Reads no clock, no file and no setting beside its options.
+ */
+import type { SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk';
+import type { Profile } from '../../shared/config.ts';
+import type { EventData, EventInput } from '../../shared/events.ts';
+import type { ClientTraits } from '../../shared/thread-protocol.ts';
+import type { PermissionCall } from '../permission/permission-gate.ts';
+import { ContentBudget } from './size-caps.ts';
+import { promptUpdates, retryUpdates, textUpdates } from './text-updates.ts';
+import { sliceWhole } from './title-line.ts';
+import { ToolCards, type ToolPresenter } from './tool-cards.ts';
+import { type ChunkKind, UpdateFrames } from './update-frame.ts';
+
+export interface ProjectorOptions {
+  readonly sessionId: string;
+  /** The session's canonical working directory. */
+  readonly cwd: string;
+  readonly profile: Profile;
+  readonly client: ClientTraits;
+  /** Looks a tool's presentation up by the tool's name. */
+  readonly tools: (toolName: string) => ToolPresenter | undefined;
+  /** True for a log that is shown again: prompts are then part of what is shown. */
+  readonly replay?: boolean;
+}
+
+const maxPlanEntries = 256;
+const maxPlanEntryLength = 2048;
+
+export class Projector {
+  readonly #profile: Profile;
+  readonly #replay: boolean;
+  readonly #frames: UpdateFrames;
+  readonly #cards: ToolCards;
+
+  constructor(options: ProjectorOptions) {
+    this.#profile = options.profile;
+    this.#replay = options.replay ?? false;
+    this.#frames = new UpdateFrames(options.sessionId);
+    this.#cards = new ToolCards({
+      cwd: options.cwd,
+      // Without cards on the wire no terminal was ever announced.
+      terminalOutput: options.client.terminalOutput && options.profile === 'editor',
+      presenterOf: options.tools,
+    });
+  }
+
+  /** The updates of one event, in order. Events must come in the order of the log. */
+  project(event: EventInput): SessionUpdate[] {
+    return this.#profile === 'editor' ? this.#projectForEditor(event) : projectForAutomation(event);
+  }
+
+  /** An update as a line of the wire, LF included. */
+  frame(update: SessionUpdate): string {
+    return this.#frames.frame(update);
+  }
+
+  /** {@link project} and {@link frame} together. */
+  projectFrames(event: EventInput): string[] {
+    return this.project(event).map((update) => this.#frames.frame(update));
+  }
+
+  /** The hot path of `assistant/chunk`: its frame, or an empty string where the profile shows no streamed text. */
+  chunkFrame(kind: ChunkKind, messageId: string, text: string): string {
+    return this.#profile === 'editor' && text !== '' ? this.#frames.chunk(kind, messageId, text) : '';
+  }
+
+  /** The `toolCall` of a `session/request_permission`, complete in itself. `reason` says why the call is asked about. */
+  permissionToolCall(call: PermissionCall, reason?: string): ToolCallUpdate {
+    return this.#cards.permissionToolCall(call, reason);
+  }
+
+  #projectForEditor(event: EventInput): SessionUpdate[] {
+    switch (event.type) {
+      case 'assistant/chunk': {
+        const kind = event.data.kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk';
+        return textUpdates(kind, event.data.messageId, event.data.text);
+      }
+      case 'user/message':
+        return this.#replay && event.data.source !== 'notice' ? promptUpdates(event.data.messageId, event.data.content) : [];
+      case 'tool/call':
+        return this.#cards.call(event.data);
+      case 'permission/asked':
+        return this.#cards.asked(event.data.callId);
+      case 'permission/decided':
+        return isAllowed(event.data) ? this.#cards.allowed(event.data.callId) : [];
+      case 'tool/result':
+        return this.#cards.result(event.data);
+      case 'todo/write':
+        return [planUpdate(event.data)];
+      case 'mode/change':
+        return [{ sessionUpdate: 'current_mode_update', currentModeId: event.data.mode }];
+      case 'llm/retry':
+        return retryUpdates(event.data);
+      // A start closes what a turn without an end left behind.
+      case 'turn/start':
+      case 'turn/end':
+        return this.#cards.endAll();
+      case 'thread/attached':
+      case 'step/start':
+      case 'step/end':
+      case 'request/header':
+      case 'assistant/message':
+      case 'history/pruned':
+      case 'history/compacted':
+        return [];
+      default:
+        // An event of a newer log: it has no view here.
+        return event satisfies never;
+    }
+  }
+}
+
+function projectForAutomation(event: EventInput): SessionUpdate[] {
+  if (event.type !== 'assistant/message') return [];
+  return textUpdates('agent_message_chunk', event.data.messageId, event.data.text);
+}
+
+function isAllowed(data: EventData['permission/decided']): boolean {
+  return data.outcome === 'allow-once' || data.outcome === 'allow-session';
+}
+
+function planUpdate(data: EventData['todo/write']): SessionUpdate {
+  const budget = new ContentBudget();
+  const entries = data.todos.slice(0, maxPlanEntries).map(({ content, status }) => {
+    return { content: budget.take(sliceWhole(content, maxPlanEntryLength)), priority: 'medium' as const, status };
+  });
+  return { sessionUpdate: 'plan', entries };
+}

@@ -1,0 +1,42 @@
+/**
+ * Text as chunk updates. A text of any length becomes pieces that a client can take, all under one message id.
+ */
+import type { ContentBlock, SessionUpdate } from '@agentclientprotocol/sdk';
+import type { EventData, PromptBlock } from '../../shared/events.ts';
+import { ContentBudget } from './size-caps.ts';
+import { sliceWhole, titleLine } from './title-line.ts';
+
+/** UTF-16 units of one chunk: below 1 MiB of JSON even when every one of them must be escaped. */
+const pieceLength = 128 * 1024;
+
+export type ChunkUpdateKind = 'user_message_chunk' | 'agent_message_chunk' | 'agent_thought_chunk';
+
+/** Chunks that together are the text; none for an empty text. */
+export function textUpdates(sessionUpdate: ChunkUpdateKind, messageId: string, text: string): SessionUpdate[] {
+  const updates: SessionUpdate[] = [];
+  for (let rest = text; rest !== ''; ) {
+    const piece = sliceWhole(rest, pieceLength);
+    updates.push({ sessionUpdate, messageId, content: { type: 'text', text: piece } });
+    rest = rest.slice(piece.length);
+  }
+  return updates;
+}
+
+/** A prompt as it was sent, block by block. */
+export function promptUpdates(messageId: string, blocks: readonly PromptBlock[]): SessionUpdate[] {
+  return blocks.flatMap((block): SessionUpdate[] => {
+    if (block.type === 'text') return textUpdates('user_message_chunk', messageId, block.text);
+    const budget = new ContentBudget();
+    const content: ContentBlock = { type: 'resource_link', uri: budget.take(block.uri), name: titleLine(block.name, 'link') };
+    return [{ sessionUpdate: 'user_message_chunk', messageId, content }];
+  });
+}
+
+/** Says that the model is asked again and what the text above is worth. Its id is made of the event, so a replay has the same. */
+export function retryUpdates(data: EventData['llm/retry']): SessionUpdate[] {
+  const messageId = `retry-${data.turn}-${data.step}-${data.attempt}`;
+  const seconds = (data.delayMs / 1000).toFixed(data.delayMs < 10_000 ? 1 : 0);
+  const reason = titleLine(data.message, data.code);
+  const text = `The model's answer failed (${reason}). Attempt ${data.attempt} of ${data.maxAttempts} starts in ${seconds} s; text of the failed attempt is discarded.`;
+  return textUpdates('agent_thought_chunk', messageId, text);
+}
