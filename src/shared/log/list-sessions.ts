@@ -11,8 +11,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServerError } from '../errors.ts';
 import { compareNewestFirst, decodeCursor, encodeCursor, type ListPlace } from './list-cursor.ts';
 import { errorCode } from './log-faults.ts';
-import { headerLimitBytes, parseHeader } from './parse-header.ts';
-import { sessionIdOfLog, sessionPaths, sessionsDir } from './session-paths.ts';
+import { parseHeader } from './parse-header.ts';
+import { headerLimitBytes, sessionIdOfLog, sessionPaths, sessionsDir } from './session-paths.ts';
 import { sessionTitle } from './session-title.ts';
 
 const defaultPageSize = 50;

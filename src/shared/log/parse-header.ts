@@ -9,9 +9,6 @@ import { unsealLine } from './line-seal.ts';
 import { logCorrupt } from './log-faults.ts';
 import { sessionIdOfLog } from './session-paths.ts';
 
-/** Greatest length of the header line, LF included. */
-export const headerLimitBytes = 64 * 1024;
-
 /**
  * Checks the header in `bytes[start, end)`, LF not counted. `path` names the log: the header's id must be the file's.
  *

@@ -6,8 +6,8 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { ServerError } from '../errors.ts';
 import type { SessionHeader } from '../events.ts';
 import { errorCode, logCorrupt } from './log-faults.ts';
-import { headerLimitBytes, parseHeader } from './parse-header.ts';
-import { sessionLogPath } from './session-paths.ts';
+import { parseHeader } from './parse-header.ts';
+import { headerLimitBytes, sessionLogPath } from './session-paths.ts';
 
 const lineFeed = 10;
 /** O_NONBLOCK: opening a planted FIFO must not wait for a writer. */

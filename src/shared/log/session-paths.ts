@@ -13,6 +13,8 @@ import { sealLine } from './line-seal.ts';
 import { errorCode, logWriteFailed } from './log-faults.ts';
 
 const sessionIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** Greatest length of the header line, LF included. */
+export const headerLimitBytes = 64 * 1024;
 const logSuffix = '.jsonl';
 const privateDir = 0o700;
 const privateFile = 0o600;
@@ -70,12 +72,15 @@ export function sessionIdOfLog(fileName: string): string | undefined {
  * fdatasync shares. Makes nothing durable: the first barrier of the session's log does, for the file and for its directory,
  * before anything is asked of a model.
  *
- *  * @throws ServerError SESSION_NOT_FOUND for an id that is no UUID; LOG_WRITE_FAILED when the disk refuses, or when anything,
+ * @throws ServerError SESSION_NOT_FOUND for an id that is no UUID; LOG_WRITE_FAILED when the disk refuses, or when anything,
  *   also a dangling symbolic link, already has the file's name
  */
 export function createSessionFile(stateDir: string, header: SessionHeader): SessionPaths {
   const paths = sessionPaths(stateDir, header.id);
   const line = sealLine(JSON.stringify(header));
+  if (line.length > headerLimitBytes) {
+    throw logWriteFailed(paths.log, 'the header is longer than 64 KB');
+  }
   try {
     writeNewFile(paths.log, line);
   } catch (error) {

@@ -9,7 +9,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogEvent, SessionHeader } from '../../shared/events.ts';
 import { unsealLine } from '../../shared/log/line-seal.ts';
 import { logCorrupt } from '../../shared/log/log-faults.ts';
-import { headerLimitBytes, parseHeader } from '../../shared/log/parse-header.ts';
+import { parseHeader } from '../../shared/log/parse-header.ts';
+import { headerLimitBytes } from '../../shared/log/session-paths.ts';
 import { checkEvent } from './check-event.ts';
 
 const chunkBytes = 1024 * 1024;

@@ -1,0 +1,80 @@
+/** One payload of every event type, and a log as a session writes it. */
+import type { EventData, EventInput, EventType, SessionHeader } from '../../../../src/shared/events.ts';
+
+export const sampleId = '0192f3c4-1111-7abc-8def-0123456789ab';
+
+export function sampleHeader(id = sampleId, cwd = '/srv/project'): SessionHeader {
+  return { type: 'session', version: 1, id, createdAt: '2026-01-02T03:04:05.678Z', cwd, agent: { name: 'dsh-acp', version: '0.1.0' } };
+}
+
+const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens: 60, reasoningTokens: 5 };
+
+export const samples: { readonly [T in EventType]: EventData[T] } = {
+  'thread/attached': { epoch: 1, threadId: 3, isolation: 'dedicated', pid: 4711, sharedWith: 0 },
+  'turn/start': { turn: 1 },
+  'turn/end': { turn: 1, reason: { kind: 'completed' }, usage: { ...usage, steps: 1, toolCalls: 1, elapsedMs: 12.5 } },
+  'user/message': {
+    turn: 1,
+    messageId: 'm1',
+    source: 'prompt',
+    content: [
+      { type: 'text', text: 'Naïve "quotes", a tab\t, a line\nand 🚀' },
+      { type: 'resource_link', uri: 'file:///srv/project/a.ts', name: 'a.ts' },
+    ],
+  },
+  'step/start': { turn: 1, step: 1 },
+  'step/end': { turn: 1, step: 1 },
+  'request/header': { provider: 'scripted', model: 'scripted', system: 'You are…', tools: ['read'], toolsHash: 'abc' },
+  'assistant/chunk': { turn: 1, step: 1, messageId: 'm2', kind: 'text', text: 'I will read' },
+  'assistant/message': {
+    turn: 1,
+    step: 1,
+    messageId: 'm2',
+    text: 'I will read the file.',
+    reasoning: 'Short.',
+    toolCalls: [{ callId: 'c1', name: 'read', arguments: '{"file_path":"a.ts"}' }],
+    finish: 'tool-calls',
+    usage,
+    model: 'scripted',
+  },
+  'tool/call': { turn: 1, step: 1, callId: 'c1', name: 'read', arguments: '{"file_path":"a.ts"}' },
+  'tool/result': {
+    turn: 1,
+    step: 1,
+    callId: 'c1',
+    text: '1\tlet a;',
+    isError: false,
+    code: 'OK',
+    meta: { lines: 1, nested: { a: [null] } },
+  },
+  'permission/asked': { turn: 1, callId: 'c1', title: 'Run ls' },
+  'permission/decided': { turn: 1, callId: 'c1', outcome: 'allow-session', by: 'client', grant: 'ls' },
+  'mode/change': { mode: 'accept-edits' },
+  'todo/write': { todos: [{ content: 'Read', status: 'in_progress' }] },
+  'llm/retry': { turn: 1, step: 1, attempt: 1, maxAttempts: 3, delayMs: 250.5, code: 'MODEL_FAILED', message: 'HTTP 503' },
+  'history/pruned': { callIds: ['c1'], keepChars: 200 },
+  'history/compacted': { throughSeq: 4, summary: 'So far…', usage },
+};
+
+export function sample<T extends EventType>(type: T): EventInput {
+  return { type, data: samples[type] } as EventInput;
+}
+
+/** A whole turn with a tool call. */
+export const wholeTurn: readonly EventInput[] = (
+  [
+    'thread/attached',
+    'turn/start',
+    'user/message',
+    'request/header',
+    'step/start',
+    'assistant/chunk',
+    'assistant/message',
+    'permission/asked',
+    'permission/decided',
+    'tool/call',
+    'tool/result',
+    'step/end',
+    'turn/end',
+  ] as const
+).map((type) => sample(type));
