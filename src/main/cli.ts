@@ -1,0 +1,106 @@
+#!/usr/bin/env node
+/**
+ * The program: from the command line to one of the commands.
+ *
+ * Only what every start needs is imported here; the rest comes with its command, as an editor waits for the first answer
+ * of `serve`. Nothing here writes to stdout on the way to `serve`: stdout is the protocol.
+ */
+import { homedir } from 'node:os';
+import process from 'node:process';
+import { ServerError } from '../shared/errors.ts';
+import { packageRoot, packageVersion } from './cli/own-package.ts';
+import { type CommandLine, parseCommandLine } from './cli/parse-command-line.ts';
+import type { LoadedConfig } from './config/load-config.ts';
+
+const exitFailed = 1;
+const exitWrongSetting = 2;
+
+/** The user's home; `''` when there is none, which only matters where it is needed. */
+function home(): string {
+  try {
+    return homedir();
+  } catch {
+    return ''; // The user is in no table of users and HOME is not set.
+  }
+}
+
+async function ripgrepPath(): Promise<string | undefined> {
+  try {
+    const { rgPath } = await import('@vscode/ripgrep');
+    return rgPath;
+  } catch {
+    return undefined; // Installed without optional packages: the search tools say so when they are used.
+  }
+}
+
+async function load(line: CommandLine): Promise<LoadedConfig> {
+  const [{ loadConfig }, { availableParallelism }, rgPath] = await Promise.all([
+    import('./config/load-config.ts'),
+    import('node:os'),
+    ripgrepPath(),
+  ]);
+  return await loadConfig({
+    env: process.env,
+    home: home(),
+    cwd: process.cwd(),
+    flags: line.flags,
+    file: line.file,
+    cores: availableParallelism(),
+    version: packageVersion(),
+    ripgrepPath: rgPath,
+  });
+}
+
+async function serveCommand(line: CommandLine): Promise<number> {
+  const loaded = await load(line);
+  const { runServer } = await import('./cli/serve-command.ts');
+  return await runServer(loaded, { handStarted: !line.named && process.stdin.isTTY });
+}
+
+function print(text: string): number {
+  // `dsh-acp --help | head` closes the pipe early: that is no failure.
+  process.stdout.on('error', () => undefined);
+  process.stdout.write(text);
+  return 0;
+}
+
+async function run(line: CommandLine): Promise<number> {
+  if (line.version) return print(`${packageVersion()}\n`);
+  if (line.help) return print((await import('./cli/help-text.ts')).helpText(packageVersion()));
+  switch (line.command) {
+    case 'serve':
+      return await serveCommand(line);
+    case 'config':
+      return print((await import('./cli/config-command.ts')).printConfig(await load(line), line.format));
+    case 'doctor': {
+      const { runDoctor } = await import('./cli/doctor/doctor.ts');
+      return await runDoctor(() => load(line), print);
+    }
+    case 'demo':
+    default: {
+      const { runDemo } = await import('./cli/demo/demo.ts');
+      return await runDemo({ packageRoot: packageRoot() });
+    }
+  }
+}
+
+function wantsStack(argv: readonly string[]): boolean {
+  return process.env['DSH_ACP_LOG_LEVEL'] === 'debug' || /(?:^|\0)--log-level[=\0]debug(?:\0|$)/.test(argv.join('\0'));
+}
+
+/** One readable line, and the exit code. */
+function reportFailure(error: unknown, argv: readonly string[]): number {
+  const known = error instanceof ServerError;
+  const text = known ? `${error.code}: ${error.message}` : `unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
+  process.stderr.write(`dsh-acp: ${text.replaceAll('\n', ' ')}\n`);
+  if (wantsStack(argv) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return known && error.code === 'CONFIG_INVALID' ? exitWrongSetting : exitFailed;
+}
+
+const argv = process.argv.slice(2);
+try {
+  const line = parseCommandLine(argv);
+  process.exitCode = await run(line);
+} catch (error) {
+  process.exitCode = reportFailure(error, argv);
+}

@@ -1,0 +1,24 @@
+/** What the demo's sessions are asked to do, in the command language of the scripted model, and how it is checked. */
+
+/** The line of the example project that is wrong, and what mends it. */
+export const fault = {
+  file: 'src/stock.js',
+  wrong: 'item.quantity < item.minimum',
+  right: 'item.quantity <= item.minimum',
+} as const;
+
+export const turns: readonly string[] = [
+  `say I will read the project, look for the stock rules, and run the tests.
+todo [>] Read the project; [ ] Run the tests; [ ] Mend the fault
+read README.md
+read ${fault.file}
+glob src/*.js
+grep minimum in src
+run node --test
+say One test fails: an item that has come down to its minimum is not ordered again.`,
+  `todo [x] Read the project; [x] Run the tests; [>] Mend the fault
+edit ${fault.file} /${fault.wrong}/${fault.right}/
+run node --test
+todo [x] Read the project; [x] Run the tests; [x] Mend the fault
+say The comparison left out the minimum itself. It is mended, and all tests pass.`,
+];

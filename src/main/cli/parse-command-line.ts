@@ -1,0 +1,111 @@
+/** Reads the command line into a command and its options. Checks names here; values are checked with all other settings. */
+import { parseArgs } from 'node:util';
+import { configError, nearest } from '../config/config-error.ts';
+import { flagOf } from '../config/key-spelling.ts';
+import { type KeyName, keyNames } from '../config/schema.ts';
+
+const commands = ['serve', 'demo', 'doctor', 'config'] as const;
+export type Command = (typeof commands)[number];
+
+const formats = ['text', 'json', 'markdown'] as const;
+export type PrintFormat = (typeof formats)[number];
+
+export interface CommandLine {
+  readonly command: Command;
+  /** Whether the command was written, and not taken by default. */
+  readonly named: boolean;
+  readonly help: boolean;
+  readonly version: boolean;
+  /** What `--config` named. */
+  readonly file: string | undefined;
+  /** Unchecked text, by key; of a repeated flag the last. */
+  readonly flags: ReadonlyMap<KeyName, string>;
+  readonly format: PrintFormat;
+}
+
+const switches = { help: 'h', version: 'v' } as const;
+const where = 'command line';
+
+function flagTable(): Map<string, KeyName> {
+  const table = new Map<string, KeyName>();
+  for (const name of keyNames) {
+    const flag = flagOf(name);
+    if (flag !== undefined) table.set(flag.slice(2), name);
+  }
+  return table;
+}
+
+function parse(argv: readonly string[], known: ReadonlyMap<string, KeyName>) {
+  const options: Record<string, { type: 'string' | 'boolean'; short?: string }> = {
+    config: { type: 'string' },
+    format: { type: 'string' },
+  };
+  for (const [name, short] of Object.entries(switches)) options[name] = { type: 'boolean', short };
+  for (const flag of known.keys()) options[flag] = { type: 'string' };
+  return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens;
+}
+
+function readCommand(words: readonly string[]): Command | undefined {
+  const [word, extra] = words;
+  if (word === undefined) return undefined;
+  const command = commands.find((candidate) => candidate === word);
+  if (command === undefined)
+    throw configError({ key: word, expected: `one of the commands ${commands.join(', ')}`, where, suggestion: nearest(word, commands) });
+  if (extra !== undefined) throw configError({ key: extra, expected: 'no more words after the command', where });
+  return command;
+}
+
+function readFormat(value: string | undefined, command: Command): PrintFormat {
+  if (value === undefined) return 'text';
+  const format = formats.find((candidate) => candidate === value);
+  if (command !== 'config') throw configError({ key: '--format', expected: 'it only with the command config', where });
+  if (format === undefined) throw configError({ key: '--format', expected: `one of ${formats.join(', ')}`, came: value, where });
+  return format;
+}
+
+/**
+ * @param argv without the program's own two words
+ * @throws ServerError CONFIG_INVALID for an unknown command or flag, a flag without its value, or too many words
+ */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  const known = flagTable();
+  const texts = new Map<string, string>();
+  const seen = new Set<string>();
+  const words: string[] = [];
+  for (const token of parse(argv, known)) {
+    if (token.kind === 'positional') words.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value } = token;
+    if (name in switches) {
+      if (value !== undefined) throw configError({ key: rawName, expected: 'no value', where });
+      seen.add(name);
+      continue;
+    }
+    if (!known.has(name) && name !== 'config' && name !== 'format') {
+      const all = [...known.keys(), 'config', 'format', ...Object.keys(switches)].map((flag) => `--${flag}`);
+      throw configError({ key: rawName, expected: 'a flag that --help lists', where, suggestion: nearest(rawName, all) });
+    }
+    // `--model --profile x`: the parser would take the next flag for the value.
+    if (value === undefined || (!token.inlineValue && value.startsWith('--')))
+      throw configError({ key: rawName, expected: 'a value after it', where });
+    texts.set(name, value);
+  }
+  const command = readCommand(words);
+  const flags = new Map<KeyName, string>();
+  for (const [flag, name] of known) {
+    const text = texts.get(flag);
+    if (text !== undefined) flags.set(name, text);
+  }
+  const file = texts.get('config');
+  if (command === 'demo' && texts.size > 0)
+    throw configError({ key: `--${[...texts.keys()][0]}`, expected: 'no options with demo', where });
+  return {
+    command: command ?? 'serve',
+    named: command !== undefined,
+    help: seen.has('help'),
+    version: seen.has('version'),
+    file,
+    flags,
+    format: readFormat(texts.get('format'), command ?? 'serve'),
+  };
+}

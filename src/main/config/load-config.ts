@@ -1,0 +1,156 @@
+/**
+ * From the places a setting can come from to the one resolved configuration.
+ *
+ * Flag over variable over file over default. Everything is checked before the server does anything.
+ */
+import { isAbsolute, join } from 'node:path';
+import type { ServerConfig } from '../../shared/config.ts';
+import { configError } from './config-error.ts';
+import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
+import { type ConfigFile, readConfigFile } from './read-config-file.ts';
+import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
+import { type ModelChoice, selectModel } from './select-model.ts';
+
+export interface ConfigRequest extends Surroundings {
+  readonly flags: ReadonlyMap<KeyName, string>;
+  /** What `--config` named. */
+  readonly file: string | undefined;
+  /** Cores that this process may use. */
+  readonly cores: number;
+  /** Of this package; the default of agent_version. */
+  readonly version: string;
+  /** Absolute path of the ripgrep binary; `undefined` when it is not installed. */
+  readonly ripgrepPath: string | undefined;
+}
+
+/** A setting as it took effect; `value` is `undefined` where the key has no value at all. */
+export interface EffectiveSetting {
+  readonly name: KeyName;
+  readonly value: string | number | undefined;
+  readonly source: Source;
+  readonly where: string;
+}
+
+export interface LoadedConfig {
+  readonly config: ServerConfig;
+  readonly settings: readonly EffectiveSetting[];
+  readonly file: ConfigFile | undefined;
+  readonly choice: ModelChoice;
+}
+
+function merge(layers: readonly Layer[]): Map<KeyName, Given> {
+  const merged = new Map<KeyName, Given>();
+  for (const layer of layers) for (const [name, given] of layer) merged.set(name, given);
+  return merged;
+}
+
+function defaultStateDir(around: Surroundings): string {
+  const xdg = around.env['XDG_STATE_HOME'] ?? '';
+  if (isAbsolute(xdg)) return join(xdg, 'dsh-acp');
+  if (isAbsolute(around.home)) return join(around.home, '.local', 'state', 'dsh-acp');
+  throw configError({ key: 'state_dir', expected: 'a path, as this user has no home directory', where: '--state-dir is not given' });
+}
+
+function required<T>(value: T | undefined, name: KeyName): T {
+  if (value === undefined) throw configError({ key: name, expected: 'a value', where: 'defaults' });
+  return value;
+}
+
+/** The values of keys whose defaults hang on other keys. */
+function complete(given: Settings, request: ConfigRequest): Settings {
+  const automation = given.profile === 'automation';
+  const isolation = given.isolation ?? (automation ? 'shared' : 'dedicated');
+  const shared = isolation === 'shared';
+  return {
+    ...given,
+    isolation,
+    max_threads: given.max_threads ?? (shared ? Math.max(2, request.cores) : 64),
+    spare_threads: given.spare_threads ?? (shared ? 0 : 2),
+    max_wall_ms: given.max_wall_ms ?? (automation ? 3_600_000 : 0),
+    permission_timeout_ms: given.permission_timeout_ms ?? (automation ? 300_000 : 0),
+    agent_version: given.agent_version ?? request.version,
+    state_dir: given.state_dir ?? defaultStateDir(request),
+  };
+}
+
+/** What the chosen model says about its own keys, for `dsh-acp config`. */
+function modelSettings({ model, keyVariable }: ModelChoice): Settings {
+  if (model.kind === 'scripted') return { model: 'scripted' };
+  if (model.kind === 'replay') return { model: `replay:${model.path}` };
+  return {
+    model: model.model,
+    base_url: model.baseUrl,
+    dialect: model.dialect,
+    context_window: model.contextWindow,
+    max_output_tokens: model.maxOutputTokens,
+    api_key_env: keyVariable,
+    api_key: model.apiKey,
+  };
+}
+
+function toServerConfig(all: Settings, choice: ModelChoice, ripgrepPath: string | undefined): ServerConfig {
+  const need = <K extends KeyName>(name: K) => required(all[name], name) as NonNullable<Settings[K]>;
+  const profile = need('profile');
+  return {
+    profile,
+    isolation: need('isolation'),
+    maxThreads: need('max_threads'),
+    spareThreads: Math.min(need('spare_threads'), need('max_threads')),
+    maxRunningTurns: need('max_running_turns'),
+    overlap: need('overlap'),
+    maxQueuedPrompts: need('max_queued_prompts'),
+    maxFrameBytes: need('max_frame_bytes'),
+    parkAfterMs: need('park_after_ms'),
+    attachTimeoutMs: need('attach_timeout_ms'),
+    stuckThreadMs: need('stuck_thread_ms'),
+    cancelGraceMs: need('cancel_grace_ms'),
+    shutdownGraceMs: need('shutdown_grace_ms'),
+    stalledReaderMs: need('stalled_reader_ms'),
+    stateDir: need('state_dir'),
+    agentName: need('agent_name'),
+    agentVersion: need('agent_version'),
+    logLevel: need('log_level'),
+    session: {
+      profile,
+      model: choice.model,
+      systemPrompt: all.system_prompt,
+      mode: need('permission_mode'),
+      permissionTimeoutMs: need('permission_timeout_ms'),
+      budget: {
+        maxSteps: need('max_steps'),
+        maxToolCalls: need('max_tool_calls'),
+        maxTokens: need('max_tokens'),
+        maxWallMs: need('max_wall_ms'),
+      },
+      maxParallelToolCalls: need('max_parallel_tool_calls'),
+      commandTimeoutMs: need('command_timeout_ms'),
+      ripgrepPath,
+    },
+  };
+}
+
+/**
+ * Resolves the whole configuration.
+ *
+ * @throws ServerError CONFIG_INVALID for the first thing that is wrong, in the order file, environment, flags
+ */
+export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> {
+  const file = await readConfigFile(request.file, request);
+  const given = merge([file?.layer ?? new Map<KeyName, Given>(), readEnvironment(request), readFlags(request.flags, request)]);
+  const values: Record<string, string | number | undefined> = {};
+  for (const name of keyNames) values[name] = given.get(name)?.value ?? specOf(name).default;
+  // Each value was checked against its own row of the table.
+  const completed = complete(values, request);
+  const choice = selectModel(completed, request.env);
+  const effective: Settings = { ...completed, ...modelSettings(choice) };
+  const settings = keyNames.map((name): EffectiveSetting => {
+    const from = given.get(name);
+    return {
+      name,
+      value: effective[name],
+      source: from?.source ?? 'default',
+      where: from?.where ?? (configKeys[name].default === undefined ? 'derived' : 'default'),
+    };
+  });
+  return { config: toServerConfig(completed, choice, request.ripgrepPath), settings, file, choice };
+}

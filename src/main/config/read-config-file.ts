@@ -1,0 +1,79 @@
+/** Finds and reads the configuration file. The parser is loaded only when there is a file: most starts have none. */
+import { readFile, stat } from 'node:fs/promises';
+import { isAbsolute, join, resolve } from 'node:path';
+import { configError } from './config-error.ts';
+import { configFileVariable, type Layer, readTable, type Surroundings } from './layers.ts';
+
+const maxFileBytes = 1024 * 1024;
+
+export interface ConfigFile {
+  readonly path: string;
+  /** Whether it was named, by flag or variable; only a named file must exist. */
+  readonly named: boolean;
+  readonly found: boolean;
+  readonly layer: Layer;
+}
+
+/** `undefined` when nothing is named and there is neither `XDG_CONFIG_HOME` nor a home. */
+function locate(flag: string | undefined, around: Surroundings): { path: string; where: string; named: boolean } | undefined {
+  const variable = around.env[configFileVariable];
+  if (flag !== undefined) return { path: resolve(around.cwd, flag), where: '--config', named: true };
+  if (variable !== undefined && variable !== '') return { path: resolve(around.cwd, variable), where: configFileVariable, named: true };
+  const xdg = around.env['XDG_CONFIG_HOME'] ?? '';
+  const base = isAbsolute(xdg) ? xdg : isAbsolute(around.home) ? join(around.home, '.config') : undefined;
+  return base === undefined ? undefined : { path: join(base, 'dsh-acp', 'config.toml'), where: 'default file', named: false };
+}
+
+function reason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'there is no such file';
+  if (code === 'EACCES' || code === 'EPERM') return 'it may not be read by this user';
+  return code === '' ? 'it could not be read' : `it could not be read (${code})`;
+}
+
+async function readText(path: string, where: string, named: boolean): Promise<{ text: string; mode: number } | undefined> {
+  try {
+    const info = await stat(path);
+    if (!info.isFile()) throw configError({ key: 'config', expected: `a file at ${path}, which is something else`, where });
+    if (info.size > maxFileBytes)
+      throw configError({ key: 'config', expected: `${path} to be at most ${maxFileBytes} bytes`, came: info.size, where });
+    return { text: await readFile(path, 'utf8'), mode: info.mode };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'CONFIG_INVALID') throw error;
+    if (!named && (code === 'ENOENT' || code === 'ENOTDIR')) return undefined;
+    throw configError({ key: 'config', expected: `a readable file at ${path}, but ${reason(error)}`, where });
+  }
+}
+
+async function parseToml(text: string, path: string): Promise<Record<string, unknown>> {
+  const { parse, TomlError } = await import('smol-toml');
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    // The parser's message quotes the file, which may hold a key: its first line alone names the fault.
+    const fault = error.message.split('\n')[0]?.replace(/^Invalid TOML document:\s*/, '') ?? 'not TOML';
+    throw configError({ key: 'config', expected: `TOML, but ${fault}`, where: `${path}:${error.line}:${error.column}` });
+  }
+}
+
+/**
+ * Reads `--config FILE`, `$DSH_ACP_CONFIG` or `$XDG_CONFIG_HOME/dsh-acp/config.toml`, the first that is given.
+ *
+ * @throws ServerError CONFIG_INVALID when a named file is missing, the text is no TOML, a key is wrong, or a file with
+ * an api_key can be read by other users
+ */
+export async function readConfigFile(flag: string | undefined, around: Surroundings): Promise<ConfigFile | undefined> {
+  const place = locate(flag, around);
+  if (place === undefined) return undefined;
+  const { path, named } = place;
+  const content = await readText(path, place.where, named);
+  if (content === undefined) return { path, named, found: false, layer: new Map() };
+  const layer = readTable(await parseToml(content.text, path), path, around.home);
+  if (layer.has('api_key') && (content.mode & 0o077) !== 0 && process.platform !== 'win32') {
+    const mode = (content.mode & 0o777).toString(8).padStart(4, '0');
+    throw configError({ key: 'api_key', expected: `a file with mode 0600 around a key (run: chmod 600 ${path})`, came: mode, where: path });
+  }
+  return { path, named, found: true, layer };
+}
