@@ -1,0 +1,81 @@
+/**
+ * The body of a chat-completions request.
+ *
+ * Equal histories give equal bytes, and a longer history only appends to its message list: providers cache by prefix.
+ * Nothing here depends on the time, on a counter or on the order of a map.
+ */
+import type { ModelConfig } from '../../shared/config.ts';
+import type { ToolCallRequest } from '../../shared/events.ts';
+import type { ModelMessage, ModelRequest, ToolSchema } from './model-adapter.ts';
+
+export type ChatConfig = Extract<ModelConfig, { kind: 'openai-compatible' }>;
+
+/**
+ * Servers parse the arguments of earlier calls, and one broken call would make every later request fail. Broken ones
+ * are sent back as an object that says so; they were never executed, and the tool's result has told the model.
+ */
+function historyArguments(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text;
+  } catch {
+    // Falls through: what follows is the answer to broken JSON too.
+  }
+  return JSON.stringify({ malformed_arguments: text.slice(0, 2000) });
+}
+
+function chatToolCall(call: ToolCallRequest): object {
+  return { id: call.callId, type: 'function', function: { name: call.name, arguments: historyArguments(call.arguments) } };
+}
+
+function assistantMessage(message: Extract<ModelMessage, { role: 'assistant' }>, withReasoning: boolean): object {
+  return {
+    role: 'assistant',
+    // Never null: DeepSeek refuses it, and with it every later request of the session.
+    content: message.text,
+    // Also when empty: with tools, thinking mode refuses a history where the field is missing.
+    ...(withReasoning ? { reasoning_content: message.reasoning } : {}),
+    ...(message.toolCalls.length === 0 ? {} : { tool_calls: message.toolCalls.map(chatToolCall) }),
+  };
+}
+
+function chatMessage(message: ModelMessage, withReasoning: boolean): object {
+  if (message.role === 'user') return { role: 'user', content: message.text };
+  if (message.role === 'assistant') return assistantMessage(message, withReasoning);
+  return { role: 'tool', tool_call_id: message.callId, content: message.text === '' ? '(no output)' : message.text };
+}
+
+function chatTool(tool: ToolSchema): object {
+  return { type: 'function', function: { name: tool.name, description: tool.description, parameters: tool.parameters } };
+}
+
+function thinkingFields(config: ChatConfig): object {
+  if (config.dialect !== 'deepseek') return {};
+  if (config.thinking === 'off') return { thinking: { type: 'disabled' } };
+  return { thinking: { type: 'enabled' }, reasoning_effort: config.thinking };
+}
+
+function isBlank(message: ModelMessage): boolean {
+  return message.role === 'assistant' && message.text === '' && message.toolCalls.length === 0;
+}
+
+/** The JSON text to send. An output cap of `0` sends none. */
+export function buildChatBody(config: ChatConfig, request: ModelRequest): string {
+  const deepseek = config.dialect === 'deepseek';
+  const withReasoning = deepseek && request.tools.length > 0;
+  const messages: object[] = request.system === '' ? [] : [{ role: 'system', content: request.system }];
+  for (const message of request.messages) {
+    // Many servers refuse an assistant message that says nothing, as a cancelled answer can leave behind.
+    if (deepseek || !isBlank(message)) messages.push(chatMessage(message, withReasoning));
+  }
+  const cap = Math.min(config.maxOutputTokens || Infinity, request.maxOutputTokens || Infinity);
+  return JSON.stringify({
+    model: config.model,
+    stream: true,
+    stream_options: { include_usage: true },
+    ...thinkingFields(config),
+    ...(cap === Infinity ? {} : { max_tokens: cap }),
+    ...(request.tools.length === 0 ? {} : { tools: request.tools.map(chatTool) }),
+    messages,
+  });
+}

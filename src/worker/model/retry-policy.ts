@@ -1,0 +1,41 @@
+/**
+ * When a failed model call is worth another try, and how long to wait before it. Pure: the caller waits, logs and counts.
+ */
+import type { ModelFailure, ModelFailureCode } from './model-adapter.ts';
+
+const baseDelayMs = 500;
+const maxDelayMs = 10_000;
+const maxRetryAfterMs = 60_000;
+
+const retryable: ReadonlySet<ModelFailureCode> = new Set([
+  'RATE_LIMIT',
+  'SERVER',
+  'TIMEOUT',
+  'TRANSPORT',
+  'STREAM_CLOSED',
+  'MALFORMED_RESPONSE',
+  'EMPTY_RESPONSE',
+]);
+
+/** Whether the same request may succeed later. Says nothing about how often it was tried. */
+export function isRetryable(code: ModelFailureCode): boolean {
+  return retryable.has(code);
+}
+
+/**
+ * Milliseconds to wait before retry number `attempt` (from 1), or `undefined` to give up.
+ *
+ * Without a provider's wish: full jitter over a ceiling that doubles from 500 ms to 10 s, so that many sessions that failed
+ * together do not return together. With one: never earlier than asked, plus up to 500 ms of jitter; a wish above 60 s gives up.
+ *
+ * @param random uniform in [0, 1)
+ */
+export function nextDelay(attempt: number, failure: ModelFailure, random: () => number): number | undefined {
+  if (!isRetryable(failure.code)) return undefined;
+  if (failure.retryAfterMs !== undefined) {
+    if (failure.retryAfterMs > maxRetryAfterMs) return undefined;
+    return failure.retryAfterMs + Math.floor(random() * baseDelayMs);
+  }
+  const ceiling = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.max(0, attempt - 1));
+  return Math.floor(random() * ceiling);
+}
