@@ -1,0 +1,61 @@
+/**
+ * What an agent is made with: everything outside the loop, in one typed record. The loop reaches the world through this
+ * and through nothing else, so a test can stand in for any part of it.
+ */
+import type { SessionSettings } from '../../shared/config.ts';
+import type { ModelAdapter, ModelFailure, StreamOptions, ToolSchema } from '../model/model-adapter.ts';
+import type { PermissionGate } from '../permission/permission-gate.ts';
+import type { AnyTool, ToolContext } from '../tools/tool.ts';
+import type { Sleep } from './abortable-sleep.ts';
+import type { History } from './history.ts';
+import type { Inbox } from './inbox.ts';
+import type { Journal } from './journal.ts';
+import type { OpenRecords } from './open-records.ts';
+
+export type ParsedArguments =
+  | { readonly ok: true; readonly args: unknown }
+  /** `text` is what the model reads as the call's result. */
+  | { readonly ok: false; readonly code: string; readonly text: string };
+
+/** The tools of a session, as far as the loop needs them. */
+export interface ToolSet {
+  get(name: string): AnyTool | undefined;
+  schemas(): readonly ToolSchema[];
+  /** Changes when any schema changes. */
+  hash(): string;
+  /** Parses and checks the raw arguments of a known tool. Never throws. */
+  parseArguments(name: string, raw: string): ParsedArguments;
+}
+
+/** Milliseconds to wait before the next attempt, after `attempt` (from 1) failed; `undefined` gives up. */
+export type NextDelay = (attempt: number, failure: ModelFailure, random: () => number) => number | undefined;
+
+export interface AgentDependencies {
+  readonly sessionId: string;
+  /** Canonical and absolute. */
+  readonly cwd: string;
+  readonly model: ModelAdapter;
+  readonly tools: ToolSet;
+  readonly journal: Journal;
+  readonly permissions: PermissionGate;
+  readonly toolParts: Pick<ToolContext, 'broker' | 'files' | 'spillDir'>;
+  readonly settings: Pick<SessionSettings, 'systemPrompt' | 'budget' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'>;
+  readonly nextDelay: NextDelay;
+  /** Attempts a model call may take, the first included; told to the client with every retry. */
+  readonly maxAttempts: number;
+  readonly whenWritable: StreamOptions['whenWritable'];
+  /** A fresh, unique id for a message. */
+  readonly newId: () => string;
+  /** Monotonic, in milliseconds. */
+  readonly now: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly sleep: Sleep;
+}
+
+/** The dependencies with what one agent remembers between its turns. */
+export interface AgentContext extends AgentDependencies {
+  readonly history: History;
+  readonly open: OpenRecords;
+  readonly inbox: Inbox;
+}

@@ -1,0 +1,82 @@
+/**
+ * One attempt at one answer: shows its deltas and keeps what was shown, so that an answer cut short can be kept as far
+ * as the person saw it.
+ */
+import { type ModelEvent, ModelFailure, type ModelFinish } from '../model/model-adapter.ts';
+import type { AgentContext } from './agent-context.ts';
+import { errorReason } from './end-reason.ts';
+import type { ModelQuestion } from './model-call.ts';
+import { abandoned, settleOrAbandon } from './settle-or-abandon.ts';
+import type { TurnScope } from './turn-scope.ts';
+
+/** What has been streamed. */
+export interface PartialAnswer {
+  readonly messageId: string;
+  readonly text: string;
+  readonly reasoning: string;
+}
+
+/** An answer longer than this is cut, and counts as one that ran out of tokens. In characters. */
+const longestAnswer = 8 * 1024 * 1024;
+
+export class AnswerStream {
+  readonly #context: AgentContext;
+  readonly #scope: TurnScope;
+  readonly #question: ModelQuestion;
+  readonly #messageId: string;
+  readonly #cut = new AbortController();
+  #text = '';
+  #reasoning = '';
+  #closed = false;
+
+  constructor(context: AgentContext, scope: TurnScope, question: ModelQuestion) {
+    this.#context = context;
+    this.#scope = scope;
+    this.#question = question;
+    this.#messageId = context.newId();
+  }
+
+  partial(): PartialAnswer {
+    return { messageId: this.#messageId, text: this.#text, reasoning: this.#reasoning };
+  }
+
+  /** Fulfils with the end of the answer, or with the error that stood in its way. Called once. */
+  async run(): Promise<ModelFinish | Error> {
+    const settled = await this.#settle();
+    this.#closed = true;
+    return this.#cut.signal.aborted ? { reason: 'length', toolCalls: [] } : settled;
+  }
+
+  async #settle(): Promise<ModelFinish | Error> {
+    const signal = AbortSignal.any([this.#scope.signal, this.#cut.signal]);
+    const { model, whenWritable, sleep } = this.#context;
+    try {
+      const answer = model.stream(this.#question.request, (event) => this.#take(event), { signal, whenWritable });
+      const settled = await settleOrAbandon(answer, signal, sleep);
+      return settled === abandoned ? new ModelFailure('ABORTED', 'The model did not stop when it was asked to.') : settled;
+    } catch (error) {
+      return error instanceof Error ? error : new Error('The model adapter failed.', { cause: error });
+    }
+  }
+
+  #take(event: ModelEvent): void {
+    // What comes after the end of the turn is not shown, so it must not be kept either.
+    if (this.#closed || this.#scope.ended || this.#cut.signal.aborted) return;
+    if (event.type === 'tool-call-start' || event.text === '') return;
+    if (event.type === 'text') this.#text += event.text;
+    else this.#reasoning += event.text;
+    if (this.#question.shown) this.#show(event.type, event.text);
+    if (this.#text.length + this.#reasoning.length > longestAnswer) this.#cut.abort();
+  }
+
+  /** A thought and a message are two messages to a client, so each has an id of its own. */
+  #show(kind: 'text' | 'reasoning', text: string): void {
+    const messageId = kind === 'text' ? this.#messageId : `${this.#messageId}-thought`;
+    try {
+      this.#context.journal.delta({ turn: this.#scope.turn, step: this.#question.step, messageId, kind, text });
+    } catch (error) {
+      // Thrown into the adapter it would look like a failure of the model.
+      this.#scope.end(errorReason(error));
+    }
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Makes room when the model's window fills: first large old results are cut, then the oldest whole units give way to a
+ * summary that the model writes. The log keeps every original.
+ *
+ * One attempt a turn. It must shrink the history, else the turn ends with an honest error where it no longer fits.
+ */
+import type { TurnEndReason } from '../../shared/events.ts';
+import type { AgentContext } from './agent-context.ts';
+import type { HistoryPrefix } from './history.ts';
+import { callModel, type ModelOutcome } from './model-call.ts';
+import type { RequestEnvelope } from './request-envelope.ts';
+import type { TurnScope } from './turn-scope.ts';
+
+/** Shares of the window: where compaction starts, and how much of the newest history stays as it is. */
+const startAt = 0.8;
+const keepRecent = 0.16;
+
+const pruneOverChars = 8192;
+/** Four fifths head, one fifth tail. */
+const pruneKeepChars = 5120;
+const pruneKeepAnswers = 2;
+const summaryMaxTokens = 8192;
+
+const summaryInstruction = `Write a summary of the conversation up to here. It will replace the conversation, so whoever goes on has only this text.
+Keep: what the person asked for, in their words where they matter; what was decided and why; files read or changed, with paths; commands run and what they showed; what is done, what is not, and the next step.
+Leave out what no longer matters. Do not call tools. Answer with the summary alone.`;
+
+/** Why no room could be made. */
+type Failure = Extract<TurnEndReason, { kind: 'error' }>;
+
+/**
+ * Before a step: makes room if the next request would fill most of the window. Ends the turn when it would not fit at all.
+ *
+ * @throws ServerError LOG_WRITE_FAILED
+ */
+export async function fitContext(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<void> {
+  const { contextWindow } = context.model;
+  if (fill(context, envelope) < startAt || scope.compactionFailed) return;
+  prune(context, scope, pruneKeepAnswers);
+  if (fill(context, envelope) < startAt) return;
+  const failure = await summarize(context, scope, envelope);
+  if (failure === undefined || scope.ended) return;
+  scope.compactionFailed = true;
+  // The estimate is rough: between the mark and the full window the provider has the last word.
+  if (context.history.estimateTokens(envelope.chars) >= contextWindow) scope.end(failure);
+}
+
+/**
+ * After the provider refused a request as too large: makes room whatever the estimate says. Says whether the request is
+ * worth sending again; if not, the turn has ended.
+ *
+ * @throws ServerError LOG_WRITE_FAILED
+ */
+export async function recoverContext(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<boolean> {
+  const before = context.history.estimateTokens(envelope.chars);
+  prune(context, scope, 0);
+  // Results that were cut to half the request are room enough; else the refused text itself has to be summarized.
+  if (context.history.estimateTokens(envelope.chars) <= before / 2) return true;
+  const failure = scope.compactionFailed ? noRoom : await summarize(context, scope, envelope);
+  if (scope.ended) return false;
+  if (failure !== undefined) scope.end(failure);
+  return failure === undefined;
+}
+
+function fill(context: AgentContext, envelope: RequestEnvelope): number {
+  return context.history.estimateTokens(envelope.chars) / context.model.contextWindow;
+}
+
+function prune(context: AgentContext, scope: TurnScope, keepAnswers: number): void {
+  const callIds = context.history.prunableCalls(pruneOverChars, keepAnswers);
+  if (callIds.length > 0) scope.record({ type: 'history/pruned', data: { callIds, keepChars: pruneKeepChars } });
+}
+
+async function summarize(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<Failure | undefined> {
+  const prefix = choosePrefix(context, scope);
+  if (prefix === undefined) return noRoom;
+  await scope.barrier();
+  if (scope.ended) return undefined;
+  const outcome = await askForSummary(context, scope, envelope, prefix);
+  if (outcome.kind === 'stopped') return undefined;
+  if (outcome.kind === 'failed') return summaryFailed('the model did not answer');
+  const { finish, partial } = outcome;
+  scope.usage.addModelCall(finish.usage, prefix.tokens + context.history.tokensOf(partial.text.length));
+  if (finish.reason === 'refusal') return summaryFailed('the model refused');
+  const summary = finish.reason === 'length' ? `${partial.text.trim()}\n[The summary was cut off here]` : partial.text.trim();
+  if (partial.text.trim() === '') return summaryFailed('the model wrote none');
+  if (context.history.tokensOf(summary.length) >= prefix.tokens) return summaryFailed('the summary was not shorter');
+  const usage = finish.usage === undefined ? {} : { usage: finish.usage };
+  scope.record({ type: 'history/compacted', data: { throughSeq: prefix.throughSeq, summary, ...usage } });
+  return undefined;
+}
+
+/** Where the newest results alone fill too much, keeping them whole would leave no room to summarize into. */
+function choosePrefix(context: AgentContext, scope: TurnScope): HistoryPrefix | undefined {
+  const total = context.history.estimateTokens(0);
+  // A window that is smaller than configured shows as a refusal of a short history: then a share of the history counts.
+  const keepTokens = Math.min(context.model.contextWindow, total) * keepRecent;
+  const prefix = context.history.prefix(keepTokens);
+  const keptTokens = total - (prefix?.tokens ?? 0);
+  if (keptTokens <= context.model.contextWindow / 2) return prefix;
+  prune(context, scope, 0);
+  return context.history.prefix(keepTokens);
+}
+
+/** The same system text and tools as ever, so that providers find the beginning of the request in their cache. */
+function askForSummary(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope, prefix: HistoryPrefix): Promise<ModelOutcome> {
+  const { system, tools } = envelope;
+  const messages = [...prefix.messages, { role: 'user' as const, text: summaryInstruction }];
+  const request = { system, tools, messages, maxOutputTokens: summaryMaxTokens };
+  return callModel(context, scope, { request, step: scope.step, shown: false });
+}
+
+const noRoom: Failure = {
+  kind: 'error',
+  code: 'CONTEXT_WINDOW',
+  message: "The conversation no longer fits the model's context window, and nothing of it can be summarized. Start a new session.",
+};
+
+function summaryFailed(why: string): Failure {
+  const message = `The conversation no longer fits the model's context window, and it could not be summarized: ${why}. Start a new session.`;
+  return { kind: 'error', code: 'CONTEXT_WINDOW', message };
+}

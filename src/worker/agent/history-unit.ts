@@ -1,0 +1,92 @@
+/**
+ * The pieces a history is made of. A unit is whole: a user's message, or an answer together with the results of its
+ * calls. Units are what compaction and refusals drop, so a call can never be parted from its result.
+ */
+import type { EventData, ToolCallRequest } from '../../shared/events.ts';
+import type { ModelMessage } from '../model/model-adapter.ts';
+import { promptText } from './prompt-text.ts';
+
+export interface UserUnit {
+  readonly kind: 'user';
+  readonly turn: number;
+  lastSeq: number;
+  readonly message: ModelMessage;
+}
+
+export interface AnswerUnit {
+  readonly kind: 'answer';
+  readonly turn: number;
+  readonly step: number;
+  lastSeq: number;
+  /** `undefined` when nothing of the answer is worth sending again. */
+  readonly message: Extract<ModelMessage, { role: 'assistant' }> | undefined;
+  /** Results by call id. */
+  readonly results: Map<string, string>;
+}
+
+export type HistoryUnit = UserUnit | AnswerUnit;
+
+/** What a message costs beside its text: role names and separators, in characters. */
+const messageOverhead = 16;
+const longestBrokenArguments = 2000;
+
+/** What the model reads for a call whose result never reached the log. */
+const missingResult = 'Error: the result of this call was not recorded. Check what it did before you repeat it.';
+
+export function userUnit(seq: number, data: EventData['user/message']): UserUnit {
+  return { kind: 'user', turn: data.turn, lastSeq: seq, message: { role: 'user', text: promptText(data.content) } };
+}
+
+/** A summary belongs to no turn, and stands for everything up to `throughSeq`. */
+export function summaryUnit(throughSeq: number, summary: string): UserUnit {
+  const text = `[Summary of the earlier conversation, which is no longer shown]\n\n${summary}`;
+  return { kind: 'user', turn: -1, lastSeq: throughSeq, message: { role: 'user', text } };
+}
+
+export function answerUnit(seq: number, data: EventData['assistant/message']): AnswerUnit {
+  return { kind: 'answer', turn: data.turn, step: data.step, lastSeq: seq, message: answerMessage(data), results: new Map() };
+}
+
+function answerMessage(data: EventData['assistant/message']): AnswerUnit['message'] {
+  const interrupted = data.finish === 'interrupted';
+  const toolCalls = interrupted ? [] : data.toolCalls.map(sendableCall);
+  // An answer of reasoning alone is refused by some servers, and without calls no server needs it.
+  if (data.text === '' && toolCalls.length === 0) return undefined;
+  return { role: 'assistant', text: data.text, reasoning: data.reasoning, toolCalls };
+}
+
+/** Servers parse the arguments of earlier calls and refuse the whole request when they are broken JSON. */
+function sendableCall(call: ToolCallRequest): ToolCallRequest {
+  if (call.arguments.trim() === '') return { ...call, arguments: '{}' };
+  if (isJsonObject(call.arguments)) return call;
+  return { ...call, arguments: JSON.stringify({ unreadable_arguments: call.arguments.slice(0, longestBrokenArguments) }) };
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false; // Broken JSON is the case this function looks for.
+  }
+}
+
+/** Every call is answered, in call order. */
+export function unitMessages(unit: HistoryUnit): ModelMessage[] {
+  if (unit.message === undefined) return [];
+  if (unit.kind === 'user') return [unit.message];
+  const results = unit.message.toolCalls.map(
+    ({ callId }): ModelMessage => ({ role: 'tool', callId, text: unit.results.get(callId) ?? missingResult }),
+  );
+  return [unit.message, ...results];
+}
+
+/** How large the unit is in a request, in characters. */
+export function unitChars(unit: HistoryUnit): number {
+  if (unit.message === undefined) return 0;
+  if (unit.kind === 'user') return unit.message.text.length + messageOverhead;
+  let chars = unit.message.text.length + unit.message.reasoning.length + messageOverhead;
+  for (const call of unit.message.toolCalls) chars += call.callId.length + call.name.length + call.arguments.length + messageOverhead;
+  for (const text of unit.results.values()) chars += text.length + messageOverhead;
+  return chars;
+}

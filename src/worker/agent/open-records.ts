@@ -1,0 +1,105 @@
+/**
+ * Knows which records of the log still wait for their counterpart, and writes the counterparts down when a turn closes.
+ *
+ * This is why every call has exactly one result and every turn one end, whatever cut it short: there is one place that
+ * closes, and it works from the log, not from what the loop believes. A closer that could not be written stays open and
+ * is written before the next turn.
+ */
+import type { EventInput, LogEvent, ToolCallRequest, TurnEndReason, TurnUsage } from '../../shared/events.ts';
+import { noTurnUsage } from './turn-usage.ts';
+
+interface OpenCall {
+  readonly turn: number;
+  readonly step: number;
+  readonly request: ToolCallRequest;
+  /** Whether `tool/call` has been logged. */
+  started: boolean;
+}
+
+export class OpenRecords {
+  readonly #calls = new Map<string, OpenCall>();
+  #turn: number | undefined;
+  #end: { readonly reason: TurnEndReason; readonly usage: TurnUsage } | undefined;
+  #step: { readonly turn: number; readonly step: number } | undefined;
+
+  apply(event: LogEvent): void {
+    switch (event.type) {
+      case 'turn/start':
+        this.#turn = event.data.turn;
+        this.#end = undefined;
+        return;
+      case 'turn/end':
+        this.#turn = undefined;
+        return;
+      case 'step/start':
+        this.#step = event.data;
+        return;
+      case 'step/end':
+        this.#step = undefined;
+        return;
+      case 'assistant/message':
+        for (const request of event.data.toolCalls) {
+          this.#calls.set(request.callId, { turn: event.data.turn, step: event.data.step, request, started: false });
+        }
+        return;
+      case 'tool/call':
+        this.#start(event.data.callId);
+        return;
+      case 'tool/result':
+        this.#calls.delete(event.data.callId);
+        return;
+      case 'assistant/chunk':
+      case 'history/compacted':
+      case 'history/pruned':
+      case 'llm/retry':
+      case 'mode/change':
+      case 'permission/asked':
+      case 'permission/decided':
+      case 'request/header':
+      case 'thread/attached':
+      case 'todo/write':
+      case 'user/message':
+        return; // These have no counterpart.
+    }
+  }
+
+  /**
+   * Remembers how a turn ended, until its end is in the log. Without effect once it is.
+   */
+  decideEnd(turn: number, reason: TurnEndReason, usage: TurnUsage): void {
+    if (turn === this.#turn) this.#end = { reason, usage };
+  }
+
+  /** The events that close everything but the turn: results first, then the step. */
+  closers(): EventInput[] {
+    const events = [...this.#calls.values()].flatMap(callClosers);
+    if (this.#step !== undefined) events.push({ type: 'step/end', data: { turn: this.#step.turn, step: this.#step.step } });
+    return events;
+  }
+
+  /** The event that closes the turn; a turn of which nobody knows the end was interrupted. */
+  turnCloser(): EventInput[] {
+    if (this.#turn === undefined) return [];
+    const { reason, usage } = this.#end ?? { reason: { kind: 'interrupted' }, usage: noTurnUsage };
+    return [{ type: 'turn/end', data: { turn: this.#turn, reason, usage } }];
+  }
+
+  #start(callId: string): void {
+    const call = this.#calls.get(callId);
+    if (call !== undefined) call.started = true;
+  }
+}
+
+function callClosers({ turn, step, request, started }: OpenCall): EventInput[] {
+  const { callId } = request;
+  const result = { turn, step, callId, isError: true };
+  if (started) {
+    const text = 'Error: the outcome of this call was not recorded. Check what it did before you repeat it.';
+    return [{ type: 'tool/result', data: { ...result, text, code: 'TOOL_OUTCOME_UNKNOWN' } }];
+  }
+  const text = 'Error: not run, because the turn ended first.';
+  return [
+    { type: 'tool/call', data: { turn, step, callId, name: request.name, arguments: request.arguments } },
+    { type: 'tool/result', data: { ...result, text, code: 'ABORTED_BEFORE_DISPATCH' } },
+  ];
+}

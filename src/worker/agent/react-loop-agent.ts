@@ -1,0 +1,123 @@
+/**
+ * The agent of one session: takes prompts, runs them as turns one after another, and says how each ended.
+ *
+ * Stands on its own: it knows no protocol, no thread and no file. Everything it does goes through its dependencies.
+ */
+import type { LogEvent, PromptBlock, TurnEndReason } from '../../shared/events.ts';
+import type { AgentContext, AgentDependencies } from './agent-context.ts';
+import { History } from './history.ts';
+import { Inbox } from './inbox.ts';
+import { OpenRecords } from './open-records.ts';
+import { runTurn, type TurnEnd } from './turn.ts';
+import { TurnScope } from './turn-scope.ts';
+import { noTurnUsage } from './turn-usage.ts';
+
+/** `disposed` is final. `running` spans queued turns and the closing of the last one. */
+export type AgentStatus = 'idle' | 'running' | 'disposed';
+
+interface QueuedPrompt {
+  readonly content: readonly PromptBlock[];
+  readonly resolve: (end: TurnEnd) => void;
+}
+
+export class ReactLoopAgent {
+  readonly #context: AgentContext;
+  readonly #queue: QueuedPrompt[] = [];
+  #status: AgentStatus = 'idle';
+  #scope: TurnScope | undefined;
+  #drained: Promise<void> = Promise.resolve();
+  #disposal: Promise<void> | undefined;
+
+  constructor(dependencies: AgentDependencies) {
+    this.#context = { ...dependencies, history: new History(), open: new OpenRecords(), inbox: new Inbox() };
+  }
+
+  get status(): AgentStatus {
+    return this.#status;
+  }
+
+  /** The number of the last turn that started; `0` before the first. */
+  get turn(): number {
+    return this.#context.history.turn;
+  }
+
+  /** Takes in one event of an existing log. Call for all of them, in order, before the first `send`. */
+  observe(event: LogEvent): void {
+    this.#context.history.apply(event);
+    this.#context.open.apply(event);
+  }
+
+  /**
+   * Starts a turn, or queues it behind those that came before. Fulfils when this very turn has ended and its end is in
+   * the log; exactly once. Never rejects: an error turn ends with reason `error`. The turn has begun when this returns
+   * if none was running, so a `cancel` right behind it cancels it.
+   */
+  send(content: readonly PromptBlock[]): Promise<TurnEnd> {
+    if (this.#status === 'disposed') return Promise.resolve(unstarted({ kind: 'disposed' }));
+    const ended = new Promise<TurnEnd>((resolve) => this.#queue.push({ content, resolve }));
+    if (this.#status === 'idle') {
+      this.#status = 'running';
+      this.#drained = this.#drain();
+    }
+    return ended;
+  }
+
+  /** Adds a message to the running turn at its next step. Refused when no turn runs, or when it takes nothing more. */
+  steer(content: readonly PromptBlock[]): 'injected' | 'refused' {
+    if (this.#scope === undefined || this.#scope.ended) return 'refused';
+    return this.#context.inbox.addSteer(content) ? 'injected' : 'refused';
+  }
+
+  /** Tells the model something at its next step, in this turn or a later one. Starts nothing. */
+  notice(text: string): void {
+    this.#context.inbox.addNotice(text);
+  }
+
+  /**
+   * Ends the running turn and every queued one as `cancelled`. A turn that has already ended, or is only being closed,
+   * keeps its reason; an idle agent stays as it is.
+   */
+  cancel(): void {
+    this.#stop({ kind: 'cancelled' });
+  }
+
+  /** Ends everything as `disposed`, for good. Fulfils when the running turn has closed its log. Memoised. */
+  dispose(): Promise<void> {
+    this.#disposal ??= this.#dispose();
+    return this.#disposal;
+  }
+
+  /** Fulfils when nothing runs and nothing is queued, work included that was sent meanwhile. */
+  async whenIdle(): Promise<void> {
+    for (let drained: Promise<void> | undefined; drained !== this.#drained; ) {
+      drained = this.#drained;
+      await drained;
+    }
+  }
+
+  #stop(reason: TurnEndReason): void {
+    for (const queued of this.#queue.splice(0)) queued.resolve(unstarted(reason));
+    this.#scope?.end(reason);
+  }
+
+  async #dispose(): Promise<void> {
+    this.#status = 'disposed';
+    this.#stop({ kind: 'disposed' });
+    await this.#drained;
+  }
+
+  /** From one turn to the next nothing is awaited, so there is no moment at which a cancel could miss both. */
+  async #drain(): Promise<void> {
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      this.#scope = new TurnScope(this.#context);
+      const end = await runTurn(this.#context, this.#scope, next.content);
+      this.#scope = undefined;
+      next.resolve(end);
+    }
+    if (this.#status === 'running') this.#status = 'idle';
+  }
+}
+
+function unstarted(reason: TurnEndReason): TurnEnd {
+  return { turn: 0, reason, usage: noTurnUsage };
+}

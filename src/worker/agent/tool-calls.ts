@@ -1,0 +1,89 @@
+/**
+ * From the calls a model made to calls that may run: ids made unique, sizes bounded, arguments checked. A call that may
+ * not run carries the result the model gets instead, and its body is never reached.
+ */
+import type { ToolCallRequest } from '../../shared/events.ts';
+import type { AnyTool, ToolOutcome } from '../tools/tool.ts';
+import type { AgentContext } from './agent-context.ts';
+import { toolCallsLeft } from './budget.ts';
+import { headOf } from './pruned-text.ts';
+import type { TurnScope } from './turn-scope.ts';
+
+/** Calls in one answer beyond this are refused. */
+export const mostCallsPerAnswer = 64;
+/** Calls in one answer beyond this are not even logged: the answer is a runaway. */
+const mostCallsKept = 512;
+const longestCallId = 128;
+const longestToolName = 128;
+
+export type PlannedCall =
+  | { readonly request: ToolCallRequest; readonly refusal: ToolOutcome }
+  | {
+      readonly request: ToolCallRequest;
+      readonly refusal?: undefined;
+      readonly tool: AnyTool;
+      readonly args: unknown;
+      readonly parallel: boolean;
+    };
+
+/**
+ * The calls with ids unique within the session. A re-used, empty or overlong id is replaced by one made of the turn, the
+ * step and the place in the answer.
+ */
+export function uniqueCalls(context: AgentContext, scope: TurnScope, calls: readonly ToolCallRequest[]): ToolCallRequest[] {
+  const seen = new Set<string>();
+  const taken = (id: string) => seen.has(id) || context.history.hasCall(id);
+  return calls.slice(0, mostCallsKept).map((call, index) => {
+    const usable = call.callId !== '' && call.callId.length <= longestCallId;
+    let callId = usable && !taken(call.callId) ? call.callId : `t${scope.turn}s${scope.step}c${index + 1}`;
+    while (taken(callId)) callId += 'x';
+    seen.add(callId);
+    return { callId, name: headOf(call.name, longestToolName), arguments: call.arguments };
+  });
+}
+
+/** Decides for every call whether it may run, in call order, and counts it. */
+export function planCalls(context: AgentContext, scope: TurnScope, requests: readonly ToolCallRequest[]): PlannedCall[] {
+  return requests.map((request, index) => {
+    if (index >= mostCallsPerAnswer) {
+      const text = `Error: not run. One answer may make at most ${mostCallsPerAnswer} tool calls, and this one made ${requests.length}.`;
+      return { request, refusal: refuse('TOO_MANY_CALLS', text) };
+    }
+    if (toolCallsLeft(context.settings.budget, scope.usage) === 0) {
+      const text = `Error: not run. This turn may make ${context.settings.budget.maxToolCalls} tool calls, and all are used.`;
+      return { request, refusal: refuse('TOOL_CALL_BUDGET', text) };
+    }
+    scope.usage.toolCalls += 1;
+    return planCall(context, request);
+  });
+}
+
+/** For an answer that was cut off: its arguments may be incomplete even where they parse. */
+export function truncatedCalls(requests: readonly ToolCallRequest[]): PlannedCall[] {
+  const text = 'Error: not run, because the answer was cut off and the arguments may be incomplete. Call again with less output.';
+  return requests.map((request) => ({ request, refusal: refuse('ARGUMENTS_TRUNCATED', text) }));
+}
+
+function planCall(context: AgentContext, request: ToolCallRequest): PlannedCall {
+  const tool = context.tools.get(request.name);
+  if (tool === undefined) {
+    const names = context.tools.schemas().map((schema) => schema.name);
+    const text = `Error: there is no tool named "${request.name}". The tools are: ${names.join(', ')}.`;
+    return { request, refusal: refuse('UNKNOWN_TOOL', text) };
+  }
+  const parsed = context.tools.parseArguments(request.name, request.arguments);
+  if (!parsed.ok) return { request, refusal: refuse(parsed.code, parsed.text) };
+  return { request, tool, args: parsed.args, parallel: isParallelSafe(tool, parsed.args) };
+}
+
+function isParallelSafe(tool: AnyTool, args: unknown): boolean {
+  try {
+    return tool.isParallelSafe(args);
+  } catch {
+    return false; // A tool that cannot say runs alone.
+  }
+}
+
+function refuse(code: string, text: string): ToolOutcome {
+  return { text, isError: true, code };
+}

@@ -1,0 +1,96 @@
+/**
+ * One tool call, from the permission to its outcome. Never rejects: whatever happens becomes the result the model reads.
+ */
+import type { JsonValue } from '../../shared/errors.ts';
+import type { AnyTool, ToolContext, ToolOutcome } from '../tools/tool.ts';
+import type { AgentContext } from './agent-context.ts';
+import { headOf, prunedText } from './pruned-text.ts';
+import { abandoned, settleOrAbandon, stopGraceMs } from './settle-or-abandon.ts';
+import type { TurnScope } from './turn-scope.ts';
+
+export interface RunnableCall {
+  readonly callId: string;
+  readonly tool: AnyTool;
+  readonly args: unknown;
+}
+
+/** Results are cut to this, in characters. Tools have tighter limits of their own. */
+const longestResult = 256 * 1024;
+const longestErrorText = 2000;
+const longestMeta = 4 * 1024 * 1024;
+
+/** Ends at the latest {@link stopGraceMs} after the turn's signal aborts; what the body does later is dropped. */
+export async function runTool(context: AgentContext, scope: TurnScope, call: RunnableCall): Promise<ToolOutcome> {
+  const life = { over: false };
+  const outcome = await settleOrAbandon(checkAndExecute(context, scope, call, life), scope.signal, context.sleep);
+  life.over = true;
+  if (outcome !== abandoned) return outcome;
+  const text = `Error: the call did not stop within ${stopGraceMs} ms of being cancelled. Check what it did before you repeat it.`;
+  return { text, isError: true, code: 'TOOL_ABANDONED' };
+}
+
+async function checkAndExecute(context: AgentContext, scope: TurnScope, call: RunnableCall, life: { over: boolean }): Promise<ToolOutcome> {
+  try {
+    const refusal = await askPermission(context, scope, call);
+    if (refusal !== undefined) return refusal;
+    if (scope.ended) return notRun;
+    const unlogged = await barrierFailure(scope);
+    if (unlogged !== undefined) return unlogged;
+    if (scope.ended) return notRun;
+    return bounded(await call.tool.execute(call.args, toolContext(context, scope, call, life)));
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return { text: `Error: ${headOf(text, longestErrorText)}`, isError: true, code: 'TOOL_FAILED' };
+  }
+}
+
+async function askPermission(context: AgentContext, scope: TurnScope, call: RunnableCall): Promise<ToolOutcome | undefined> {
+  const { tool, args, callId } = call;
+  const { cwd } = context;
+  const access = tool.access(args, { cwd });
+  const view = tool.presentCall(args, { cwd });
+  // Arguments come from JSON.parse, so they are JSON values.
+  const question = { turn: scope.turn, callId, toolName: tool.name, access, view, rawInput: args as JsonValue };
+  try {
+    const decision = await context.permissions.decide(question, scope.signal);
+    return decision.allowed ? undefined : { text: decision.text, isError: true, code: decision.code };
+  } catch {
+    // The gate promises not to reject; one that breaks must not open.
+    return { text: 'Error: not run, because permission could not be asked for.', isError: true, code: 'PERMISSION_UNAVAILABLE' };
+  }
+}
+
+/** The call must be on the disk before its body acts, else a crash would hide that it ever began. */
+async function barrierFailure(scope: TurnScope): Promise<ToolOutcome | undefined> {
+  try {
+    await scope.barrier();
+    return undefined;
+  } catch {
+    // The scope has taken the reason over and ended the turn with it.
+    return { text: 'Error: not run, because the session log could not be written.', isError: true, code: 'LOG_WRITE_FAILED' };
+  }
+}
+
+function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall, life: { over: boolean }): ToolContext {
+  return {
+    ...context.toolParts,
+    sessionId: context.sessionId,
+    callId: call.callId,
+    cwd: context.cwd,
+    signal: scope.signal,
+    commandTimeoutMs: context.settings.commandTimeoutMs,
+    ripgrepPath: context.settings.ripgrepPath,
+    writeTodos: (todos) => {
+      if (!life.over) scope.record({ type: 'todo/write', data: { todos } });
+    },
+  };
+}
+
+const notRun: ToolOutcome = { text: 'Error: not run, because the turn ended first.', isError: true, code: 'ABORTED_BEFORE_DISPATCH' };
+
+function bounded(outcome: ToolOutcome): ToolOutcome {
+  const { meta, ...rest } = outcome;
+  const text = prunedText(outcome.text, longestResult);
+  const metaFits = meta !== undefined && JSON.stringify(meta).length <= longestMeta;
+  return metaFits ? { ...rest, text, meta } : { ...rest, text };
+}

@@ -1,0 +1,101 @@
+/**
+ * One turn while it runs: why it ends, its signal, its counters, and the only way its parts write to the log.
+ *
+ * The first reason wins; every later one is dropped, so a cancel that comes too late changes nothing, and it cannot
+ * reach the next turn, which has a scope of its own.
+ */
+import { setMaxListeners } from 'node:events';
+import type { EventInput, LogEvent, TurnEndReason } from '../../shared/events.ts';
+import type { AgentContext } from './agent-context.ts';
+import { errorReason } from './end-reason.ts';
+import { UsageMeter } from './turn-usage.ts';
+
+export class TurnScope {
+  readonly turn: number;
+  readonly usage: UsageMeter;
+  readonly #context: AgentContext;
+  readonly #abort = new AbortController();
+  #reason: TurnEndReason | undefined;
+  /** The step that is being prepared or runs, from 1. */
+  step = 0;
+  /** Set once a summary was tried and failed: the next steps must not pay for the same attempt again. */
+  compactionFailed = false;
+
+  constructor(context: AgentContext) {
+    this.#context = context;
+    this.turn = context.history.turn + 1;
+    this.usage = new UsageMeter(context.now);
+    setMaxListeners(0, this.#abort.signal); // One listener per running tool call is meant, not a leak.
+  }
+
+  /** Aborts when the turn was cut short: cancel, dispose, wall time or an error. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get reason(): TurnEndReason | undefined {
+    return this.#reason;
+  }
+
+  get ended(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  /** Says whether this reason is the one. */
+  end(reason: TurnEndReason): boolean {
+    if (this.#reason !== undefined) return false;
+    this.#reason = reason;
+    if (cutsShort(reason)) this.#abort.abort();
+    return true;
+  }
+
+  /** For the closing of a turn alone: an end that could not be made durable must not be reported as a success. */
+  replaceNaturalEnd(reason: TurnEndReason): void {
+    if (this.#reason === undefined || !cutsShort(this.#reason)) this.#reason = reason;
+  }
+
+  /**
+   * Logs an event and takes it into the history.
+   *
+   * @throws ServerError LOG_WRITE_FAILED; the turn has then ended with it, so nothing further is dispatched
+   */
+  record(event: EventInput): LogEvent {
+    try {
+      const logged = this.#context.journal.append(event);
+      this.#context.history.apply(logged);
+      this.#context.open.apply(logged);
+      return logged;
+    } catch (error) {
+      this.end(errorReason(error));
+      throw error;
+    }
+  }
+
+  /** @throws ServerError LOG_WRITE_FAILED, as {@link record} does */
+  async barrier(): Promise<void> {
+    try {
+      await this.#context.journal.barrier();
+    } catch (error) {
+      this.end(errorReason(error));
+      throw error;
+    }
+  }
+}
+
+function cutsShort(reason: TurnEndReason): boolean {
+  switch (reason.kind) {
+    case 'cancelled':
+    case 'disposed':
+    case 'error':
+    case 'interrupted':
+      return true;
+    case 'max-turn-requests':
+      return reason.budget === 'wall-time';
+    case 'completed':
+    case 'max-tokens':
+    case 'refusal':
+      return false;
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * One turn, from its prompt to its end. Whatever happens, it ends exactly once, with every call answered and every step
+ * closed in the log as far as the log can be written.
+ */
+import type { EventInput, PromptBlock, TurnEndReason, TurnUsage } from '../../shared/events.ts';
+import type { AgentContext } from './agent-context.ts';
+import { spentBudget } from './budget.ts';
+import { errorReason } from './end-reason.ts';
+import { runStep } from './step.ts';
+import type { TurnScope } from './turn-scope.ts';
+
+export interface TurnEnd {
+  /** `0` when the turn ended before it started. */
+  readonly turn: number;
+  readonly reason: TurnEndReason;
+  readonly usage: TurnUsage;
+}
+
+/** Never rejects: an error is a reason. The log has the turn's end, on the disk, before this fulfils. */
+export async function runTurn(context: AgentContext, scope: TurnScope, content: readonly PromptBlock[]): Promise<TurnEnd> {
+  const closed = new AbortController();
+  try {
+    closeEarlierTurn(context, scope);
+    scope.record({ type: 'turn/start', data: { turn: scope.turn } });
+    scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source: 'prompt', content } });
+    // Only now may the turn end by time: what is logged above must come first.
+    void endAfterWallTime(context, scope, closed.signal);
+    await runSteps(context, scope);
+  } catch (error) {
+    scope.end(errorReason(error));
+  }
+  closed.abort();
+  const reason = await closeTurn(context, scope);
+  return { turn: scope.turn, reason, usage: scope.usage.total() };
+}
+
+async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> {
+  while (!scope.ended) {
+    const spent = spentBudget(context.settings.budget, scope.usage);
+    if (spent === undefined) await runStep(context, scope);
+    else scope.end(spent);
+  }
+}
+
+async function endAfterWallTime(context: AgentContext, scope: TurnScope, closed: AbortSignal): Promise<void> {
+  const { maxWallMs } = context.settings.budget;
+  if (maxWallMs === 0) return;
+  await context.sleep(maxWallMs, closed);
+  if (!closed.aborted) scope.end({ kind: 'max-turn-requests', budget: 'wall-time' });
+}
+
+/** An earlier turn whose end could not be written, or that a replayed log left open. */
+function closeEarlierTurn(context: AgentContext, scope: TurnScope): void {
+  for (const event of [...context.open.closers(), ...context.open.turnCloser()]) scope.record(event);
+}
+
+/** What was sent into the turn too late for a step still belongs to the conversation. */
+function lateSteers(context: AgentContext, scope: TurnScope): EventInput[] {
+  return context.inbox.claimSteers().map(({ source, content }) => ({
+    type: 'user/message',
+    data: { turn: scope.turn, messageId: context.newId(), source, content },
+  }));
+}
+
+async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnEndReason> {
+  const reason = scope.reason ?? errorReason(undefined);
+  const usage = scope.usage.total();
+  try {
+    context.open.decideEnd(scope.turn, reason, usage);
+    for (const event of context.open.closers()) scope.record(event);
+    for (const event of lateSteers(context, scope)) scope.record(event);
+    for (const event of context.open.turnCloser()) scope.record(event);
+    await scope.barrier();
+  } catch (error) {
+    scope.replaceNaturalEnd(errorReason(error));
+    context.open.decideEnd(scope.turn, scope.reason ?? reason, usage);
+  }
+  return scope.reason ?? reason;
+}
