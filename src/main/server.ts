@@ -4,7 +4,7 @@
  * Threads are started only after `initialize` has been answered: they would compete with the answer for the cores.
  */
 import { randomUUID } from 'node:crypto';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { AgentConnection } from '@agentclientprotocol/sdk';
 import type { ServerConfig } from '../shared/config.ts';
 import { ServerError } from '../shared/errors.ts';
@@ -29,6 +29,8 @@ export interface ServeOptions {
   /** The thread bundles, as absolute paths. */
   readonly sessionThreadPath: string;
   readonly brokerPath: string;
+  /** Where this program's settings are. */
+  readonly configDirectories: readonly string[];
 }
 
 /** What exists only after `initialize`. */
@@ -76,7 +78,7 @@ class Server {
   }
 
   /** Fulfils with the reason to stop. */
-  async run(output: NodeJS.WritableStream): Promise<StopCause> {
+  async run(output: Writable): Promise<StopCause> {
     const stopped = onceStopped(this.#diagnostics, () => this.#broker.killAllNow());
     const writer = new FrameWriter(output, {
       stalledReaderMs: this.#config.stalledReaderMs,
@@ -140,6 +142,7 @@ class Server {
       config,
       entryPath: this.#options.sessionThreadPath,
       serverNonce: randomUUID(),
+      ownDirectories: [config.stateDir, ...this.#options.configDirectories],
       writer,
       diagnostics: this.#diagnostics,
       services: (lane) => this.#servicesFor(lane),

@@ -17,7 +17,12 @@ import type { PermissionMode, PromptBlock, TurnUsage } from './events.ts';
 /** The payload of a piscina task. */
 export interface SessionTask {
   readonly sessionId: string;
+  /** Canonical; the same as in the log's header. */
+  readonly cwd: string;
   readonly logPath: string;
+  readonly lockPath: string;
+  /** Absolute directories of this program's own state and settings, which tools may not change unasked. */
+  readonly ownDirectories: readonly string[];
   /** Where outputs too large for a result go. Absolute; made when first needed. */
   readonly spillDir: string;
   readonly isolation: 'dedicated' | 'strict' | 'shared';
@@ -27,11 +32,6 @@ export interface SessionTask {
   /** `_meta.terminal_output` and the like, fixed when the session is attached. */
   readonly client: ClientTraits;
   readonly port: MessagePort;
-}
-
-/** A task that only makes piscina start one more thread. */
-export interface SpareTask {
-  readonly spare: true;
 }
 
 export interface ClientTraits {
@@ -57,7 +57,7 @@ export interface ThreadPorts {
   readonly heartbeat: SharedArrayBuffer;
 }
 
-export const heartbeatMs = 100;
+export const heartbeatMs = 200;
 
 /** Bytes of updates a thread may have unwritten before its sessions stop reading their models. */
 export const threadCreditBytes = 256 * 1024;

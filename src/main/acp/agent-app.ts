@@ -74,7 +74,10 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
       methods.agent.session.list,
       answering(diagnostics, async ({ params }): Promise<ListSessionsResponse> => {
         const page = await listSessions(config.stateDir, { cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
-        return { sessions: page.sessions, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
+        const sessions = page.sessions.map(({ id, cwd, title, updatedAt }) => {
+          return { sessionId: id, cwd, updatedAt, ...(title === undefined ? {} : { title }) };
+        });
+        return { sessions, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
       }),
     )
     .onRequest(

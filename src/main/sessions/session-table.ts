@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { ServerError } from '../../shared/errors.ts';
 import { logVersion, type SessionHeader } from '../../shared/events.ts';
 import { readSessionHeader } from '../../shared/log/read-header.ts';
-import { createSessionFile, isSessionId, sessionLogPath, sessionSpillDir } from '../../shared/log/session-paths.ts';
+import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import { Session, type SessionIdentity, type SessionParts } from './session.ts';
 import { canonicalDirectory } from './working-directory.ts';
@@ -43,8 +43,8 @@ export class SessionTable {
       agent: { name: agentName, version: agentVersion },
     };
     this.#refuseWhenClosing();
-    createSessionFile(stateDir, header);
-    return this.#open(header.id, canonicalCwd, client);
+    const paths = createSessionFile(stateDir, header);
+    return this.#open({ id: header.id, cwd: canonicalCwd, paths, client });
   }
 
   /**
@@ -71,7 +71,7 @@ export class SessionTable {
         });
       }
       this.#refuseWhenClosing();
-      const session = this.#open(id, canonicalCwd, client);
+      const session = this.#open({ id, cwd: canonicalCwd, paths: sessionPaths(this.#parts.config.stateDir, id), client });
       try {
         await session.replay();
         this.#refuseWhenClosing();
@@ -115,11 +115,9 @@ export class SessionTable {
     for (const session of this.#sessions.values()) session.fail(error);
   }
 
-  #open(id: string, cwd: string, client: ClientTraits): Session {
-    const { stateDir } = this.#parts.config;
-    const identity: SessionIdentity = { id, cwd, client, logPath: sessionLogPath(stateDir, id), spillDir: sessionSpillDir(stateDir, id) };
+  #open(identity: SessionIdentity): Session {
     const session = new Session(identity, this.#parts);
-    this.#sessions.set(id, session);
+    this.#sessions.set(identity.id, session);
     return session;
   }
 

@@ -8,9 +8,10 @@ import PQueue from 'p-queue';
 import type { ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
+import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { ClientTraits, LoadOutcome } from '../../shared/thread-protocol.ts';
 import type { AttachedSession, Departure } from '../threads/attached-session.ts';
-import type { SessionPlace, SessionThreads } from '../threads/session-threads.ts';
+import type { SessionThreads } from '../threads/session-threads.ts';
 import type { Admission } from './admission.ts';
 import { cancelRunningTurn } from './cancel-ladder.ts';
 import { CrashCounter } from './crash-counter.ts';
@@ -29,8 +30,7 @@ export interface SessionParts {
 export interface SessionIdentity {
   readonly id: string;
   readonly cwd: string;
-  readonly logPath: string;
-  readonly spillDir: string;
+  readonly paths: SessionPaths;
   /** Fixed at creation or load, so that a later `initialize` cannot split a call from its result. */
   readonly client: ClientTraits;
 }
@@ -224,9 +224,8 @@ export class Session {
       throw new ServerError('SESSION_FAILED', 'This session has ended its thread three times within a minute.');
     }
     await this.#parts.makeRoom();
-    const { id, logPath, spillDir, client } = this.identity;
-    const place: SessionPlace = { sessionId: id, logPath, spillDir, client };
-    const attached = await this.#parts.threads.attach(place);
+    const { id, cwd, paths, client } = this.identity;
+    const attached = await this.#parts.threads.attach({ sessionId: id, cwd, paths, client });
     this.#attached = attached;
     void attached.departure.then((how) => {
       if (how.kind === 'lost') this.#crashes.add();

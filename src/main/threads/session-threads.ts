@@ -9,6 +9,7 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import type { Piscina } from 'piscina';
 import type { ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
+import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { ClientTraits, MainServices, SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
@@ -19,8 +20,8 @@ import { ThreadLane } from './thread-lane.ts';
 
 export interface SessionPlace {
   readonly sessionId: string;
-  readonly logPath: string;
-  readonly spillDir: string;
+  readonly cwd: string;
+  readonly paths: SessionPaths;
   readonly client: ClientTraits;
 }
 
@@ -29,6 +30,8 @@ export interface SessionThreadsParts {
   /** The thread bundle. */
   readonly entryPath: string;
   readonly serverNonce: string;
+  /** Absolute directories of this program's own state and settings. */
+  readonly ownDirectories: readonly string[];
   readonly writer: FrameWriter;
   readonly diagnostics: Diagnostics;
   readonly services: (lane: ThreadLane) => MainServices;
@@ -87,7 +90,19 @@ export class SessionThreads {
     if (this.#closing) throw new ServerError('SHUTTING_DOWN', 'The server is shutting down and takes no new work.');
     const { port1, port2 } = new MessageChannel();
     const { config, serverNonce } = this.#parts;
-    const task: SessionTask = { ...place, isolation: config.isolation, serverNonce, settings: config.session, port: port2 };
+    const task: SessionTask = {
+      sessionId: place.sessionId,
+      cwd: place.cwd,
+      logPath: place.paths.log,
+      lockPath: place.paths.lock,
+      spillDir: place.paths.spillDir,
+      ownDirectories: this.#parts.ownDirectories,
+      isolation: config.isolation,
+      serverNonce,
+      settings: config.session,
+      client: place.client,
+      port: port2,
+    };
     this.#attachedCount += 1;
     const ended = this.#pool.run(task, { transferList: [port2] }).then(
       (): Departure => ({ kind: 'left' }),

@@ -6,65 +6,63 @@ import type { Journal } from '../agent/journal.ts';
 import { ChunkMerger } from '../log/chunk-merger.ts';
 import type { EventLog } from '../log/event-log.ts';
 
-/** Shows events to the client; the projection and the outbox behind one door. */
+/** Shows events to the client: the projection and the outbox behind one door. */
 export interface SessionView {
-  show(event: EventInput & { readonly time: number }): void;
+  show(event: LogEvent): void;
+  /** The quick way of a streamed delta. */
   showChunk(chunk: EventData['assistant/chunk']): void;
 }
 
 export class SessionJournal implements Journal {
-  readonly #log: EventLog;
   readonly #view: SessionView;
   readonly #merger: ChunkMerger;
-  /** Set when a merged chunk could not be logged: the next append or barrier throws it. */
-  #chunkFault: unknown;
+  #log: EventLog | undefined;
 
-  constructor(log: EventLog, view: SessionView) {
-    this.#log = log;
+  constructor(view: SessionView) {
     this.#view = view;
-    this.#merger = new ChunkMerger((chunk) => this.#logChunk(chunk));
+    this.#merger = new ChunkMerger({ emit: (chunk) => void this.#opened().append({ type: 'assistant/chunk', data: chunk }) });
+  }
+
+  /** The agent is rebuilt from the log while it is being opened, so it exists before its log can be written. */
+  open(log: EventLog): void {
+    this.#log = log;
   }
 
   append(event: EventInput): LogEvent {
     this.#merger.flush();
-    this.#throwChunkFault();
-    const logged = this.#log.append(event);
+    const logged = this.#opened().append(event);
     this.#view.show(logged);
     return logged;
   }
 
   delta(chunk: EventData['assistant/chunk']): void {
-    this.#merger.push(chunk);
+    this.#merger.add(chunk);
     this.#view.showChunk(chunk);
   }
 
   async barrier(): Promise<void> {
     this.#merger.flush();
-    this.#throwChunkFault();
-    await this.#log.barrier();
+    await this.#opened().barrier();
   }
 
-  /** Flushes what waits and gives the log up. */
+  /** Logs what waits and gives the log up, also when the disk refuses what waits. */
   async close(): Promise<void> {
     try {
       this.#merger.flush();
     } finally {
-      await this.#log.close();
+      this.#merger.discard();
+      await this.#log?.close();
     }
   }
 
-  #logChunk(chunk: EventData['assistant/chunk']): void {
-    try {
-      this.#log.append({ type: 'assistant/chunk', data: chunk });
-    } catch (error) {
-      // The merger's timer has no caller to throw to.
-      this.#chunkFault = error;
-    }
+  /** Reads the whole log again; `onEvent` may return a promise to hold the reading back. */
+  async replay(onEvent: (event: LogEvent) => void | Promise<void>): Promise<void> {
+    this.#merger.flush();
+    await this.#opened().replay(onEvent);
   }
 
-  #throwChunkFault(): void {
-    const fault = this.#chunkFault;
-    this.#chunkFault = undefined;
-    if (fault !== undefined) throw fault;
+  #opened(): EventLog {
+    if (this.#log === undefined) throw new Error('the journal was written before its log was open');
+    return this.#log;
   }
 }

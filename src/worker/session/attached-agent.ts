@@ -1,0 +1,185 @@
+/**
+ * A session while it is on this thread: its agent, its log and its view, behind the calls that main makes.
+ */
+import { randomUUID } from 'node:crypto';
+import { ServerError, toWireError } from '../../shared/errors.ts';
+import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
+import type { LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
+import { abortableSleep } from '../agent/abortable-sleep.ts';
+import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
+import type { TurnEnd } from '../agent/turn.ts';
+import type { EventLog } from '../log/event-log.ts';
+import { createModel } from '../model/create-model.ts';
+import { nextDelay } from '../model/retry-policy.ts';
+import { SessionPermissions } from '../permission/session-permissions.ts';
+import { Projector } from '../projection/projector.ts';
+import { createToolRegistry } from '../tools/all-tools.ts';
+import { FileObservations } from '../tools/file-observations.ts';
+import { SessionJournal } from './session-journal.ts';
+import { SessionScreen } from './session-screen.ts';
+import type { ThreadContext } from './thread-context.ts';
+import { turnOutcome } from './turn-outcome.ts';
+
+/** Shared by all sessions of the thread: tools hold no state. */
+const tools = createToolRegistry();
+
+/** Attempts of a model call that has no configured number: the built-in models fail only when a script says so. */
+const builtInAttempts = 3;
+
+export class AttachedAgent implements SessionApi {
+  /** Fulfils when the session has left the thread. */
+  readonly left: Promise<void>;
+  readonly #task: SessionTask;
+  readonly #thread: ThreadContext;
+  readonly #journal: SessionJournal;
+  readonly #permissions: SessionPermissions;
+  readonly #agent: ReactLoopAgent;
+  #runningId: number | undefined;
+  #leaving: Promise<void> | undefined;
+  #reportLeft: () => void = () => undefined;
+
+  constructor(task: SessionTask, thread: ThreadContext) {
+    this.#task = task;
+    this.#thread = thread;
+    this.left = new Promise((resolve) => {
+      this.#reportLeft = resolve;
+    });
+    const projector = this.#projector(false);
+    this.#journal = new SessionJournal(new SessionScreen(projector, thread.outbox));
+    this.#permissions = this.#createPermissions(projector);
+    this.#agent = this.#createAgent();
+  }
+
+  /** Takes in one event of the stored log; all of them, in order, before {@link start}. */
+  observe(event: LogEvent): void {
+    this.#agent.observe(event);
+    this.#permissions.observe(event);
+  }
+
+  /** From here on the session writes its log. @throws ServerError LOG_WRITE_FAILED */
+  start(log: EventLog): void {
+    this.#journal.open(log);
+    this.#journal.append({
+      type: 'thread/attached',
+      data: {
+        epoch: log.epoch,
+        threadId: this.#thread.threadId,
+        isolation: this.#task.isolation,
+        pid: process.pid,
+        sharedWith: this.#thread.sessionIds.size,
+      },
+    });
+  }
+
+  async prompt(requestId: number, content: readonly PromptBlock[]): Promise<void> {
+    if (this.#leaving !== undefined) throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
+    this.#thread.heartbeat.turnStarted();
+    this.#runningId = requestId;
+    void this.#agent.send(content).then((end) => this.#complete(requestId, end));
+  }
+
+  async steer(content: readonly PromptBlock[]): Promise<'injected' | 'refused'> {
+    return this.#agent.steer(content);
+  }
+
+  async cancel(requestId?: number): Promise<void> {
+    if (requestId === undefined || requestId === this.#runningId) this.#agent.cancel();
+  }
+
+  async setMode(mode: PermissionMode): Promise<void> {
+    if (mode === this.#permissions.mode) return;
+    this.#journal.append({ type: 'mode/change', data: { mode } });
+    this.#permissions.setMode(mode);
+  }
+
+  async replay(requestId: number): Promise<void> {
+    void this.#replayLog().then((outcome) => {
+      this.#thread.outbox.complete({ kind: 'loaded', sessionId: this.#task.sessionId, requestId, outcome });
+    });
+  }
+
+  async park(): Promise<boolean> {
+    if (this.#agent.status !== 'idle') return false;
+    if ((await this.#thread.broker.countBackground(this.#task.sessionId)) > 0) return false;
+    void this.dispose();
+    return true;
+  }
+
+  dispose(): Promise<void> {
+    this.#leaving ??= this.#leave();
+    return this.#leaving;
+  }
+
+  async #leave(): Promise<void> {
+    try {
+      await this.#agent.dispose();
+      await Promise.all([this.#journal.close(), this.#thread.broker.releaseOwner(this.#task.sessionId)]);
+    } catch (error) {
+      // The disk may refuse the last barrier: the session leaves all the same.
+      void this.#thread.main.log('error', `a session left with a fault: ${toWireError(error).message}`);
+    } finally {
+      this.#reportLeft();
+    }
+  }
+
+  #complete(requestId: number, end: TurnEnd): void {
+    this.#thread.outbox.complete({ kind: 'turn', sessionId: this.#task.sessionId, requestId, outcome: turnOutcome(end) });
+    this.#thread.heartbeat.turnEnded();
+    if (this.#runningId === requestId) this.#runningId = undefined;
+  }
+
+  async #replayLog(): Promise<LoadOutcome> {
+    try {
+      const screen = new SessionScreen(this.#projector(true), this.#thread.outbox);
+      await this.#journal.replay((event) => screen.replay(event));
+      return { ok: true, mode: this.#permissions.mode };
+    } catch (error) {
+      return { ok: false, error: toWireError(error) };
+    }
+  }
+
+  #projector(replay: boolean): Projector {
+    const { sessionId, cwd, client, settings } = this.#task;
+    return new Projector({ sessionId, cwd, client, profile: settings.profile, tools: (name) => tools.get(name), replay });
+  }
+
+  #createPermissions(projector: Projector): SessionPermissions {
+    const { sessionId, cwd, settings, ownDirectories } = this.#task;
+    const { main, outbox } = this.#thread;
+    return new SessionPermissions({
+      sessionId,
+      cwd,
+      ownDirectories,
+      mode: settings.mode,
+      timeoutMs: settings.permissionTimeoutMs,
+      journal: this.#journal,
+      ask: (request) => main.requestPermission(request),
+      withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
+      flush: () => outbox.flush(),
+      toolCall: (call, reason) => projector.permissionToolCall(call, reason),
+    });
+  }
+
+  #createAgent(): ReactLoopAgent {
+    const { sessionId, cwd, settings, spillDir } = this.#task;
+    const { broker, outbox } = this.#thread;
+    const maxAttempts = settings.model.kind === 'openai-compatible' ? settings.model.maxRetries + 1 : builtInAttempts;
+    return new ReactLoopAgent({
+      sessionId,
+      cwd,
+      settings,
+      tools,
+      model: createModel(settings.model),
+      journal: this.#journal,
+      permissions: this.#permissions,
+      toolParts: { broker, files: new FileObservations(), spillDir },
+      maxAttempts,
+      nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random) : undefined),
+      whenWritable: () => outbox.whenWritable(),
+      newId: randomUUID,
+      now: () => performance.now(),
+      random: Math.random,
+      sleep: abortableSleep,
+    });
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Hosts one session on this thread, from attach to its leaving: opens the log, rebuilds the agent from it, serves main's
+ * calls, and gives everything back at the end. The composition root of a session; runs in-process in tests.
+ */
+import { once } from 'node:events';
+import { expose, portEndpoint } from '../../shared/comlink.ts';
+import { toWireError } from '../../shared/errors.ts';
+import type { SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
+import { EventLog } from '../log/event-log.ts';
+import { AttachedAgent } from './attached-agent.ts';
+import type { ThreadContext } from './thread-context.ts';
+
+/** Fulfils when the session has left, with its log closed and its processes gone. Rejects for nothing main can expect. */
+export async function hostSession(task: SessionTask, thread: ThreadContext): Promise<void> {
+  const closedByMain = once(task.port, 'close');
+  const hosted = await attach(task, thread);
+  if (hosted === undefined) return;
+  try {
+    expose(hosted, portEndpoint(task.port));
+    // Main closes the port when it has given up waiting for this attach.
+    await Promise.race([hosted.left, closedByMain.then(() => hosted.dispose())]);
+  } finally {
+    thread.sessionIds.delete(task.sessionId);
+    task.port.close();
+  }
+}
+
+async function attach(task: SessionTask, thread: ThreadContext): Promise<AttachedAgent | undefined> {
+  const agent = new AttachedAgent(task, thread);
+  try {
+    const log = await EventLog.open({
+      path: task.logPath,
+      lockPath: task.lockPath,
+      serverNonce: task.serverNonce,
+      threadId: thread.threadId,
+      onEvent: (event) => agent.observe(event),
+    });
+    agent.start(log);
+    thread.sessionIds.add(task.sessionId);
+    reportStarted(task, thread, log.eventCount);
+    return agent;
+  } catch (error) {
+    task.port.postMessage({ kind: 'refused', error: toWireError(error) } satisfies SessionStarted);
+    task.port.close();
+    return undefined;
+  }
+}
+
+function reportStarted(task: SessionTask, thread: ThreadContext, eventCount: number): void {
+  const taken = thread.takePorts();
+  const started: SessionStarted = {
+    kind: 'started',
+    threadId: thread.threadId,
+    eventCount,
+    ...(taken === undefined ? {} : { ports: taken.ports }),
+  };
+  task.port.postMessage(started, taken?.transfer ?? []);
+}
