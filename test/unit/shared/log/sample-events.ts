@@ -56,7 +56,7 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
   'history/compacted': { throughSeq: 4, summary: 'So far…', usage },
 };
 
-export function sample<T extends EventType>(type: T): EventInput {
+export function sample(type: EventType): EventInput {
   return { type, data: samples[type] } as EventInput;
 }
 
