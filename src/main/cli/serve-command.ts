@@ -1,5 +1,5 @@
 /** Runs the server on this process's stdin and stdout, and ends the process with its exit code. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ModelConfig } from '../../shared/config.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { serve } from '../server.ts';
@@ -29,6 +29,7 @@ export async function runServer(loaded: LoadedConfig, options: { handStarted: bo
     input: process.stdin,
     sessionThreadPath: join(dist, 'worker', 'session-thread.cjs'),
     brokerPath: join(dist, 'worker', 'broker.cjs'),
+    configDirectories: loaded.file === undefined ? [] : [dirname(loaded.file.path)],
   });
   // Everything is closed and written by now; an open stdin would keep the process alive.
   process.exit(code);

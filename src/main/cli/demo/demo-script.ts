@@ -9,16 +9,16 @@ export const fault = {
 
 export const turns: readonly string[] = [
   `say I will read the project, look for the stock rules, and run the tests.
-todo [>] Read the project; [ ] Run the tests; [ ] Mend the fault
+todo *Read the project; Run the tests; Mend the fault
 read README.md
-read ${fault.file}
-glob src/*.js
+& read ${fault.file}
+& glob src/*.js
 grep minimum in src
 run node --test
 say One test fails: an item that has come down to its minimum is not ordered again.`,
-  `todo [x] Read the project; [x] Run the tests; [>] Mend the fault
+  `todo x Read the project; x Run the tests; *Mend the fault
 edit ${fault.file} /${fault.wrong}/${fault.right}/
 run node --test
-todo [x] Read the project; [x] Run the tests; [x] Mend the fault
+todo x Read the project; x Run the tests; x Mend the fault
 say The comparison left out the minimum itself. It is mended, and all tests pass.`,
 ];
