@@ -30,13 +30,13 @@ export interface AnchoredDirectory {
 export async function anchorDirectory(path: string, shownPath: string): Promise<AnchoredDirectory> {
   const { existing, missing } = await splitAtExisting(path);
   let current = existing;
-  let handle = await openChecked(existing, existing, shownPath);
+  let handle = await openDirectory(existing, existing, shownPath);
   for (const name of missing) {
     const below = childPath(handle, current, name);
     current = join(current, name);
     try {
       await mkdir(below).catch(ignoreExisting);
-      const next = await openChecked(below, current, shownPath);
+      const next = await openDirectory(below, current, shownPath);
       await handle.close();
       handle = next;
     } catch (error) {
@@ -73,7 +73,12 @@ async function splitAtExisting(path: string): Promise<{ existing: string; missin
   }
 }
 
-async function openChecked(openPath: string, canonical: string, shownPath: string): Promise<FileHandle> {
+/**
+ * Opens a directory by `openPath` and proves that it is `canonical`. The caller closes the handle.
+ *
+ * @throws FsFault FS_NOT_DIRECTORY, FS_PATH_CHANGED; file system errors as they are
+ */
+export async function openDirectory(openPath: string, canonical: string, shownPath: string): Promise<FileHandle> {
   const handle = await open(openPath, directoryFlags).catch((error: unknown) => {
     throw isNotDirectory(error) ? notDirectory(shownPath) : error;
   });
@@ -100,5 +105,5 @@ function isNotDirectory(error: unknown): boolean {
 }
 
 function notDirectory(shownPath: string): FsFault {
-  return new FsFault('FS_NOT_DIRECTORY', `${shownPath} cannot be reached: a part of its path is not a directory. Nothing was written.`);
+  return new FsFault('FS_NOT_DIRECTORY', `${shownPath} cannot be reached: a part of its path is not a directory.`);
 }
