@@ -84,3 +84,9 @@ t.test('a file that stops in the middle, or has fewer points than planned, fails
 t.test('skipped and open tests are neither passed nor failed', async (t) => {
   t.match(count('ok 1 - a # SKIP no reason\nnot ok 2 - b # TODO later\nok 3 - c\n1..3'), { passed: 1, failed: 0, skipped: 2 });
 });
+
+t.test('a test without assertions passes by ending, unless its end says that it was skipped', async (t) => {
+  t.match(count('# Subtest: property\n    1..0\nok 1 - property\n1..1'), { passed: 1, failed: 0, skipped: 0 });
+  t.match(count('# Subtest: late\n    1..0 # reason\nok 1 - late # SKIP reason\n1..1'), { passed: 0, failed: 0, skipped: 1 });
+  t.match(count('1..0 # no tests found'), { passed: 0, skipped: 1 });
+});

@@ -15,10 +15,10 @@ read README.md
 & glob src/*.js
 grep minimum in src
 run node --test
-say One test fails: an item that has come down to its minimum is not ordered again.`,
+say The project is read and its tests have run. Next I mend the comparison in ${fault.file}.`,
   `todo x Read the project; x Run the tests; *Mend the fault
 edit ${fault.file} /${fault.wrong}/${fault.right}/
 run node --test
 todo x Read the project; x Run the tests; x Mend the fault
-say The comparison left out the minimum itself. It is mended, and all tests pass.`,
+say The comparison now takes in the minimum itself, and the tests have run again.`,
 ];

@@ -6,6 +6,7 @@ import { cp, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { client, type ClientContext, methods, PROTOCOL_VERSION, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { testsPass } from './check-workspace.ts';
 import { type DemoServer, startDemoServer } from './demo-server.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
 import { SessionRun } from './session-run.ts';
@@ -35,6 +36,8 @@ async function prepareScene(packageRoot: string): Promise<Scene> {
     await cp(join(packageRoot, 'examples', 'inventory'), workspace, { recursive: true });
     runs.push(new SessionRun(`session ${number}`, workspace, (run, what) => view.changed(run, what)));
   }
+  const first = runs[0];
+  if (first === undefined || (await testsPass(first.workspace))) throw new Error('the example project has no failing test to begin with');
   const start = performance.now();
   return { scratch, runs, bySession: new Map(), view, start, server: startDemoServer(packageRoot, scratch), initializeMs: 0 };
 }

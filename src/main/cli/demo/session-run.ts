@@ -1,8 +1,7 @@
 /** One session of the demo: its turns, and everything that was seen of it. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type ClientContext, methods, type SessionNotification } from '@agentclientprotocol/sdk';
-import { fault, turns } from './demo-script.ts';
+import { findWorkspaceFaults } from './check-workspace.ts';
+import { turns } from './demo-script.ts';
 
 export class SessionRun {
   readonly label: string;
@@ -82,10 +81,8 @@ export class SessionRun {
     if (!this.#textSeen) this.problems.push(`turn ${this.turn} streamed no text`);
   }
 
-  /** The proof that the tools were real: the file on disk has changed, and in the right place. */
   async #checkWorkspace(): Promise<void> {
-    const text = await readFile(join(this.workspace, fault.file), 'utf8');
-    if (text.includes(fault.wrong) || !text.includes(fault.right)) this.problems.push(`${fault.file} was not mended`);
+    this.problems.push(...(await findWorkspaceFaults(this.workspace)));
     for (const kind of ['read', 'search', 'execute', 'edit']) {
       if (!this.toolKinds.has(kind)) this.problems.push(`no tool call of kind ${kind} was seen`);
     }

@@ -68,7 +68,7 @@ export async function summaryText(result: DemoResult): Promise<string> {
     ['first text', first === undefined ? 'none' : `${first.toFixed(0)} ms after the prompt (median)`],
     ['initialize', `${result.initializeMs.toFixed(0)} ms after the start of the process`],
     ['time', `${result.seconds.toFixed(1)} s in all; the server ended with ${result.exit}`],
-    ['checked', `${mended} of ${runs.length} workspaces: the fault is mended on disk`],
+    ['checked', `${mended} of ${runs.length} workspaces: the file is mended on disk, the project's tests failed before and pass now`],
     ['logs', `${result.stateDir} (${logs.files} logs, ${logs.events} lines)`],
     ['workspaces', result.workspaces],
   ];
