@@ -5,6 +5,7 @@
  * never end the connection, frames that come before `initialize` is answered wait, messages of one session keep their
  * order, ids are never answered twice, and the end of input is an event instead of a lost response.
  */
+import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import type { DecodedFrame } from '../../shared/framing/frame-decoder.ts';
@@ -45,7 +46,7 @@ const MAX_NESTING = 1000;
 const MAX_WAITING_FRAMES = 1000;
 const MAX_WAITING_CHARS = 64 * 1024 * 1024;
 /** Answers that the client does not read: above this its own frames are not read either. */
-const MAX_UNWRITTEN_CHARS = 4 * 1024 * 1024;
+const MAX_UNWRITTEN_CHARS = 1024 * 1024;
 const END_HOLD_MS = 1000;
 
 /** Opens the stream. Give it to `agent().connect()`; nothing is read before. */
@@ -106,6 +107,8 @@ class Connection implements AgentStream {
     const { input } = this.#options;
     input.off('data', this.#onData).off('end', this.#onInputEnd).off('close', this.#onInputEnd);
     input.pause();
+    // A paused socket may still be reading ahead, and would keep the process alive.
+    if (input instanceof Socket) input.unref();
     try {
       this.#controller?.close();
     } catch {

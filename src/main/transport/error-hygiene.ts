@@ -19,7 +19,7 @@ const MAX_METHOD = 120;
 const MAX_SEGMENT = 40;
 const MAX_REASONS = 8;
 const MAX_DEPTH = 32;
-const STACK_LINE = /\n\s+at .*/s;
+const STACK_LINE = /\n[ \t]+at .*/s;
 
 /**
  * Cleans an error response. Validation trees become `{ details: "params.cwd: expected string, received undefined" }`;
@@ -57,14 +57,14 @@ function isZodTree(data: unknown): data is Record<string, unknown> {
 interface Reason {
   readonly path: string;
   readonly text: string;
-  /** A union reports every variant's missing fields: what is there but wrong says more. */
-  readonly missing: boolean;
+  /** A union reports every variant: a value of the wrong type says more than a variant's tag, a missing field least. */
+  readonly rank: number;
 }
 
 function describeZodTree(tree: Record<string, unknown>): string {
   const reasons: Reason[] = [];
   collectReasons(tree, 'params', 0, reasons);
-  reasons.sort((a, b) => Number(a.missing) - Number(b.missing));
+  reasons.sort((a, b) => a.rank - b.rank);
   const shown = reasons.slice(0, MAX_REASONS).map(({ path, text }) => `${path}: ${text}`);
   return clip(shown.length === 0 ? 'params: not valid' : shown.join('; '), MAX_DETAILS);
 }
@@ -72,7 +72,7 @@ function describeZodTree(tree: Record<string, unknown>): string {
 function collectReasons(node: Record<string, unknown>, path: string, depth: number, into: Reason[]): void {
   if (depth > MAX_DEPTH || into.length > 64) return;
   const own = ownReasons(node['_errors']);
-  if (own !== undefined) into.push({ path, text: own, missing: own.endsWith('received undefined') });
+  if (own !== undefined) into.push({ path, text: own, rank: own.endsWith('received undefined') ? 2 : own.includes('received') ? 0 : 1 });
   for (const [key, child] of Object.entries(node)) {
     if (key !== '_errors' && isObject(child)) collectReasons(child, `${path}.${clip(key, MAX_SEGMENT)}`, depth + 1, into);
   }
