@@ -107,7 +107,7 @@ function readTurn(value: unknown, index: number): RecordedTurn {
   const lastUser = optional(expect, 'lastUser', 'string', `${where}.expect`);
   return {
     lastUser: lastUser === undefined ? undefined : new RegExp(lastUser, 's'),
-    requestHash: optional(expect, 'requestHash', 'string', `${where}.expect`) as string | undefined,
+    requestHash: optional(expect, 'requestHash', 'string', `${where}.expect`),
     pieces: readPieces(turn, where),
     delayMs: optional(turn, 'delayMs', 'number', where) ?? 0,
     hang: optional(turn, 'hang', 'boolean', where) === true,

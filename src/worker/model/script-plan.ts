@@ -32,9 +32,9 @@ function joinHeredocs(text: string): { readonly line: string; readonly heredoc: 
   return out;
 }
 
-/** Lines in brackets are references and notices that the server wrote, not commands. */
+/** Lines in brackets, and Markdown links, are references and notices that the server wrote, not commands. */
 function isBracketed(line: string): boolean {
-  return /^[[<].*[\]>]$/.test(line);
+  return /^[[<].*[\]>)]$/.test(line);
 }
 
 /** Reads the commands of a text, line by line. Blank lines and bracketed lines say nothing. */
