@@ -25,7 +25,6 @@ export class ThreadOutbox {
   readonly #waiting: WriterQueue;
   #credit: number;
   #text = '';
-  #bytes = 0;
   #frames = 0;
   #completions: Completion[] = [];
   #postIsScheduled = false;
@@ -48,12 +47,12 @@ export class ThreadOutbox {
     if (frame === '') return;
     // Completions stand behind the text of their batch: later text must not slip in before them.
     if (this.#completions.length > 0) this.#post();
-    const bytes = Buffer.byteLength(frame);
+    // Joined and measured once per batch: doing so per frame costs more than making the frame. Until then a UTF-16
+    // unit counts as a byte, which it is at least.
     this.#text += frame;
     this.#frames += 1;
-    this.#bytes += bytes;
-    this.#credit -= bytes;
-    if (this.#frames >= batchFrames || this.#bytes >= batchBytes) this.#post();
+    this.#credit -= frame.length;
+    if (this.#frames >= batchFrames || this.#text.length >= batchBytes) this.#post();
     else this.#postSoon();
   }
 
@@ -96,15 +95,16 @@ export class ThreadOutbox {
   #post(): void {
     if (this.#frames === 0 && this.#completions.length === 0) return;
     this.#lastBatch += 1;
+    const bytes = Buffer.byteLength(this.#text);
+    this.#credit -= bytes - this.#text.length;
     const batch: DataBatch = {
       batch: this.#lastBatch,
       text: this.#text,
-      bytes: this.#bytes,
+      bytes,
       frames: this.#frames,
       completions: this.#completions,
     };
     this.#text = '';
-    this.#bytes = 0;
     this.#frames = 0;
     this.#completions = [];
     this.#port.postMessage(batch);

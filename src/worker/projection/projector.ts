@@ -109,8 +109,8 @@ export class Projector {
       case 'history/compacted':
         return [];
       default:
-        // An event of a newer log: it has no view here.
-        return event satisfies never;
+        // An event of a newer log has no view here. The lint rule for switches keeps the list above complete.
+        return [];
     }
   }
 }

@@ -31,6 +31,7 @@ export class ContentBudget {
 
   /** Reserves the bytes of a thing that must not be cut; false when there is no room for it. */
   reserve(texts: readonly string[]): boolean {
+    if (texts.some((text) => text.length > this.#left)) return false;
     const bytes = texts.reduce((sum, text) => sum + jsonBytes(text), 0);
     if (bytes > this.#left) return false;
     this.#left -= bytes;
@@ -39,7 +40,9 @@ export class ContentBudget {
 }
 
 function beginningWithin(text: string, bytes: number): string {
-  if (text.length * worstBytesPerUnit <= bytes || jsonBytes(text) <= bytes) return text;
+  if (text.length * worstBytesPerUnit + 2 <= bytes) return text;
+  // A unit takes at least one byte: what is longer need not be measured.
+  if (text.length <= bytes && jsonBytes(text) <= bytes) return text;
   const mark = `\n… (cut here: ${text.length} characters in all)`;
   const room = bytes - markerBytes;
   if (room <= 0) return '…';
