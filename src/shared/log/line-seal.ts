@@ -9,6 +9,7 @@ import { crc32 } from 'node:zlib';
 /** Bytes of `,"crc":"1a2b3c4d"}`. */
 const sealBytes = 18;
 const opening = Buffer.from(',"crc":"');
+const hexDigits = Buffer.from('0123456789abcdef');
 const quote = 0x22;
 const brace = 0x7d;
 
@@ -31,12 +32,33 @@ export function unsealLine(bytes: Buffer, start: number, end: number): string | 
   if (!hasSeal(bytes, start, end)) {
     return bytes.toString('utf8', start, end);
   }
-  const wanted = Number.parseInt(bytes.toString('latin1', seal + opening.length, end - 2), 16);
-  if (crc32(bytes.subarray(start, seal)) !== wanted) {
+  if (!isSealIntact(bytes, start, end)) {
     return undefined;
   }
   bytes[seal] = brace;
   return bytes.toString('utf8', start, seal + 1);
+}
+
+/** Whether `bytes[start, end)` is a whole sealed line with more behind it: two lines whose LF was damaged. */
+export function beginsWithSealedLine(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = bytes.indexOf(opening, start); at >= 0 && at + sealBytes < end; at = bytes.indexOf(opening, at + 1)) {
+    if (hasSeal(bytes, start, at + sealBytes) && isSealIntact(bytes, start, at + sealBytes)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+function isSealIntact(bytes: Buffer, start: number, end: number): boolean {
+  const crc = crc32(bytes.subarray(start, end - sealBytes));
+  const digits = end - sealBytes + opening.length;
+  for (let digit = 0; digit < 8; digit += 1) {
+    // Lower case only: a flipped bit turns a into A.
+    if (bytes[digits + digit] !== hexDigits[(crc >>> (28 - digit * 4)) & 15]) {
+      return false;
+    }
+  }
+  return true;
 }
 
 function hasSeal(bytes: Buffer, start: number, end: number): boolean {

@@ -170,7 +170,7 @@ async function openLocked<T>(
   const tracker = new OpenTurnTracker();
   let epoch = lock.epoch;
   const reading = await readLog({ fd, path, size: fstatSync(fd).size }, (event) => {
-    tracker.feed(event);
+    feed(tracker, event, path);
     if (event.type === 'thread/attached') {
       epoch = Math.max(epoch, event.data.epoch + 1);
     }
@@ -188,6 +188,15 @@ async function openLocked<T>(
   }
   const report = { torn: reading.torn, repaired: nextSeq - reading.eventCount };
   return make({ lock, writer }, { header: reading.header, report, epoch, nextSeq });
+}
+
+function feed(tracker: OpenTurnTracker, event: LogEvent, path: string): void {
+  try {
+    tracker.feed(event);
+  } catch (error) {
+    // Only a line made by hand gets here: its envelope is right, its data is not.
+    throw logCorrupt(path, event.seq + 2, `the data is not that of ${event.type} (${error instanceof Error ? error.name : 'fault'})`);
+  }
 }
 
 function makeEvent(input: EventInput, seq: number, now: () => number = Date.now): LogEvent {

@@ -7,7 +7,7 @@
 import { readSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogEvent, SessionHeader } from '../../shared/events.ts';
-import { unsealLine } from '../../shared/log/line-seal.ts';
+import { beginsWithSealedLine, unsealLine } from '../../shared/log/line-seal.ts';
 import { logCorrupt } from '../../shared/log/log-faults.ts';
 import { parseHeader } from '../../shared/log/parse-header.ts';
 import { headerLimitBytes } from '../../shared/log/session-paths.ts';
@@ -153,7 +153,8 @@ class LineScan {
         why = 'expected a JSON object';
       }
     }
-    if (this.offset === this.#source.size) {
+    // A torn write leaves no whole record at the start of its line; a damaged LF does.
+    if (this.offset === this.#source.size && !beginsWithSealedLine(this.bytes, this.start, this.end)) {
       return undefined;
     }
     throw logCorrupt(this.#source.path, line, why);

@@ -162,5 +162,9 @@ t.test('of 20 processes that race for a lock, free or stale, exactly one wins', 
   const owners = await Promise.all(racers.map(async ({ lines }) => JSON.parse((await lines.next()).value) as boolean[]));
   t.equal(owners.flat().length, 40);
   t.ok(owners.flat().every(Boolean), 'every winner is still the owner');
-  t.same(readdirSync(dir).filter((name) => !name.endsWith('.lock')), [], 'no drafts or claims stay behind');
+  t.same(
+    readdirSync(dir).filter((name) => !name.endsWith('.lock')),
+    [],
+    'no drafts or claims stay behind',
+  );
 });
