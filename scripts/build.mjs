@@ -19,7 +19,7 @@ const common = {
   external: ['piscina', '@vscode/ripgrep'],
   minifySyntax: true,
   minifyWhitespace: true,
-  keepNames: true,
+  // Identifiers stay as they are: names in stacks cost nothing then, where keepNames would cost a call for each closure.
   charset: 'utf8',
   legalComments: 'none',
   logLevel: 'warning',
