@@ -89,3 +89,11 @@ export interface BrokerConnect {
 export type BrokerNotice =
   | { readonly kind: 'group-started'; readonly pgid: number; readonly owner: string }
   | { readonly kind: 'group-ended'; readonly pgid: number };
+
+/** What the broker thread is started with. */
+export interface BrokerThreadData {
+  /** Unique to this server process; every child carries it in its environment. */
+  readonly mark: string;
+  /** Environment variables that children never get, whatever they are called: the one that holds the model's key. */
+  readonly withheldVariables: readonly string[];
+}

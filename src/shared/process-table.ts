@@ -1,0 +1,101 @@
+/**
+ * What the operating system says about process groups: whether one still lives, and who carries a mark.
+ *
+ * Stands below the broker, which owns children, and below main, which ends them should the broker thread die. Reads
+ * `/proc` where there is one; elsewhere a group lives as long as it can be signalled. Never waits on a child itself.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Sends a signal to a whole group; `0` only asks. False when no such group exists. */
+export function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-pgid, signal);
+    return true;
+  } catch (error) {
+    // EPERM means that members live which are not ours to signal: only ESRCH is a proof.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** Sends a signal to one process; a process that is gone is no fault. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // Gone already, or not ours to signal: nothing that could be done about either.
+  }
+}
+
+/**
+ * Fulfils with true once the group has no member left that could run (zombies count as gone), with false when that has
+ * not come within `limitMs`. Ask only for groups whose leader has been spawned by this process.
+ */
+export async function waitGroupGone(pgid: number, limitMs: number): Promise<boolean> {
+  const deadline = performance.now() + limitMs;
+  let idleVerdicts = 0;
+  for (let pause = pollMs; ; pause = Math.min(pause * 1.1, slowestPollMs)) {
+    if (!signalGroup(pgid, 0)) return true;
+    const live = liveGroups();
+    idleVerdicts = live === undefined || live.has(pgid) ? 0 : idleVerdicts + 1;
+    // Two scans, since one alone can miss a process that was born behind its back.
+    if (idleVerdicts === 2) return true;
+    if (performance.now() >= deadline) return false;
+    await delay(pause);
+  }
+}
+
+const pollMs = 12;
+const slowestPollMs = 150;
+const scanKeptMs = 8;
+let lastScan: { readonly until: number; readonly groups: ReadonlySet<number> } | undefined;
+
+/** Groups with a member that is no zombie. One scan serves all who ask within a few milliseconds. */
+function liveGroups(): ReadonlySet<number> | undefined {
+  const start = performance.now();
+  if (lastScan !== undefined && start < lastScan.until) return lastScan.groups;
+  const groups = new Set<number>();
+  const pids = processIds();
+  if (pids.length === 0) return undefined;
+  for (const pid of pids) {
+    const stat = readProcFile(pid, 'stat');
+    // The name before ')' may itself hold blanks and brackets; state, parent and group follow the last one.
+    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
+    if (state !== undefined && group !== undefined && state !== 'Z' && state !== 'X') groups.add(Number(group));
+  }
+  const end = performance.now();
+  // On a machine with very many processes scans must not eat the thread.
+  lastScan = { until: end + Math.max(scanKeptMs, (end - start) * 4), groups };
+  return groups;
+}
+
+/** The processes whose environment held `mark` when they were started, with their whole environment text. */
+export function markedProcesses(mark: string): { readonly pid: number; readonly environment: string }[] {
+  const found: { readonly pid: number; readonly environment: string }[] = [];
+  for (const pid of processIds()) {
+    if (pid === process.pid) continue;
+    const environment = readProcFile(pid, 'environ');
+    if (environment.includes(mark)) found.push({ pid, environment });
+  }
+  return found;
+}
+
+function processIds(): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    // No /proc on this system.
+    return [];
+  }
+}
+
+function readProcFile(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  } catch {
+    // Ended meanwhile, or of another user.
+    return '';
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * The owner of all child processes: starts them, captures them, ends them, and proves that they are gone.
+ *
+ * Runs in the broker thread, which is never terminated while a child lives. Every process belongs to an owner (a session
+ * id). Knows nothing of tools or sessions beyond that word.
+ */
+import type {
+  BackgroundOutput,
+  BackgroundStatus,
+  BrokerApi,
+  CommandSpec,
+  RunRequest,
+  RunResult,
+  TaskAnswer,
+} from '../../shared/broker-protocol.ts';
+import { ServerError } from '../../shared/errors.ts';
+import { BackgroundTasks } from './background-tasks.ts';
+import { childEnvironment, type Environment } from './environment.ts';
+import { EscapeeSweep, markVariable } from './escapee-sweep.ts';
+import { cancelGraceMs, ForegroundRun } from './foreground-run.ts';
+import { type Launch, launchGroup } from './process-group.ts';
+
+export interface BrokerOptions {
+  /** Called before anything else can happen to the group, so that main can end it should this thread die. */
+  readonly onGroupStarted: (pgid: number, owner: string) => void;
+  readonly onGroupEnded: (pgid: number) => void;
+  /** Unique to this server process: the mark by which processes are found that left their group. */
+  readonly mark: string;
+  /** What children may inherit, before the scrub. */
+  readonly ambient: Environment;
+  /** Variables that are left out whatever they are called. */
+  readonly withheldVariables?: readonly string[];
+}
+
+export class Broker implements BrokerApi {
+  readonly #options: BrokerOptions;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #runs = new Map<string, ForegroundRun>();
+  readonly #tasks = new BackgroundTasks();
+  readonly #sweep: EscapeeSweep;
+  /** Owners that have started something since their last release. */
+  readonly #active = new Set<string>();
+  readonly #releases = new Map<string, Promise<void>>();
+  #down: Promise<void> | undefined;
+
+  constructor(options: BrokerOptions) {
+    this.#options = options;
+    this.#environment = childEnvironment(options.ambient, options.withheldVariables);
+    this.#sweep = new EscapeeSweep(options.mark);
+  }
+
+  async run(request: RunRequest): Promise<RunResult> {
+    this.#refuseWhenDown();
+    const key = runKey(request.owner, request.runId);
+    if (this.#runs.has(key)) throw new ServerError('INTERNAL', 'A run with this id is under way; every run needs an id of its own.');
+    const run = new ForegroundRun(request, this.#launch(request));
+    this.#runs.set(key, run);
+    try {
+      return await run.result;
+    } finally {
+      this.#runs.delete(key);
+    }
+  }
+
+  async cancelRun(owner: string, runId: string): Promise<void> {
+    this.#runs.get(runKey(owner, runId))?.cancel();
+  }
+
+  async startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | { readonly spawnError: string }> {
+    this.#refuseWhenDown();
+    return await this.#tasks.start(spec, () => this.#launch(spec));
+  }
+
+  async readBackground(owner: string, taskId: string, waitMs: number): Promise<TaskAnswer<BackgroundOutput>> {
+    return await this.#tasks.read(owner, taskId, waitMs);
+  }
+
+  async killBackground(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus>> {
+    return await this.#tasks.kill(owner, taskId);
+  }
+
+  async countBackground(owner: string): Promise<number> {
+    return this.#tasks.countRunning(owner);
+  }
+
+  async releaseOwner(owner: string): Promise<void> {
+    const earlier = this.#releases.get(owner);
+    // Nothing was started since the last release: that one is all there is to wait for.
+    if (!this.#active.delete(owner)) return await earlier;
+    const release: Promise<void> = Promise.all([earlier, this.#release(owner)]).then(() => {
+      if (this.#releases.get(owner) === release) this.#releases.delete(owner);
+    });
+    this.#releases.set(owner, release);
+    await release;
+  }
+
+  async #release(owner: string): Promise<void> {
+    const runs = [...this.#runs.values()].filter((run) => run.owner === owner);
+    for (const run of runs) run.cancel();
+    await Promise.all([...runs.map((run) => run.result), this.#tasks.release(owner, cancelGraceMs)]);
+    await this.#sweep.sweep(owner);
+  }
+
+  async shutdown(): Promise<void> {
+    this.#down ??= this.#releaseAll();
+    await this.#down;
+  }
+
+  async #releaseAll(): Promise<void> {
+    // Again, since a call that was under way may have started something behind the first look.
+    while (this.#active.size > 0 || this.#releases.size > 0) {
+      await Promise.all([...this.#active, ...this.#releases.keys()].map((owner) => this.releaseOwner(owner)));
+    }
+  }
+
+  #refuseWhenDown(): void {
+    if (this.#down !== undefined) throw new ServerError('SHUTTING_DOWN', 'The server is going down and starts no more commands.');
+  }
+
+  async #launch(spec: CommandSpec): Promise<Launch> {
+    this.#active.add(spec.owner);
+    const mark = this.#sweep.markFor(spec.owner, this.#options.ambient[markVariable]);
+    const env = { ...this.#environment, ...spec.env, [markVariable]: mark };
+    const launch = await launchGroup({ command: spec.command, args: spec.args, cwd: spec.cwd, env });
+    if (launch.ok) this.#announce(launch.group.pgid, spec.owner, launch.group.gone);
+    return launch;
+  }
+
+  #announce(pgid: number, owner: string, gone: Promise<void>): void {
+    this.#options.onGroupStarted(pgid, owner);
+    void gone.then(() => this.#options.onGroupEnded(pgid));
+  }
+}
+
+function runKey(owner: string, runId: string): string {
+  return JSON.stringify([owner, runId]);
+}

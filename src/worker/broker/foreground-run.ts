@@ -1,0 +1,91 @@
+/**
+ * One command that somebody waits for: its output, its time limit, its end.
+ */
+import type { RunRequest, RunResult } from '../../shared/broker-protocol.ts';
+import { OutputCapture } from './output-capture.ts';
+import type { Launch, ProcessGroup } from './process-group.ts';
+import { settleGroup } from './settle-group.ts';
+import { SpillFile } from './spill-file.ts';
+import { StreamPump } from './stream-pump.ts';
+
+/** TERM to KILL. Somebody waits for a cancel; a time limit leaves room to clean up. */
+export const cancelGraceMs = 300;
+export const timeoutGraceMs = 2000;
+/** Where a spill file stops growing unless the caller says otherwise. */
+export const defaultSpillMaxBytes = 64 * 1024 * 1024;
+
+export class ForegroundRun {
+  readonly owner: string;
+  /** Fulfils once the group is gone. Never rejects. */
+  readonly result: Promise<RunResult>;
+  readonly #request: RunRequest;
+  readonly #stdout: OutputCapture;
+  readonly #stderr: OutputCapture;
+  readonly #startedAt = performance.now();
+  #group: ProcessGroup | undefined;
+  #cancelled = false;
+  #timedOut = false;
+
+  constructor(request: RunRequest, launch: Promise<Launch>) {
+    this.owner = request.owner;
+    this.#request = request;
+    this.#stdout = captureFor(request);
+    this.#stderr = captureFor(request);
+    this.result = this.#follow(launch);
+  }
+
+  /** Ends the command; the result comes as ever, with `cancelled` set. */
+  cancel(): void {
+    this.#cancelled = true;
+    void this.#group?.end(cancelGraceMs);
+  }
+
+  async #follow(launch: Promise<Launch>): Promise<RunResult> {
+    const launched = await launch;
+    if (!launched.ok) return await this.#result({ exitCode: null, signal: null }, launched.spawnError);
+    const group = launched.group;
+    this.#group = group;
+    const pumps = [
+      new StreamPump(group.stdout, (chunk) => this.#stdout.write(chunk)),
+      new StreamPump(group.stderr, (chunk) => this.#stderr.write(chunk)),
+    ];
+    let exited = false;
+    void group.exited.then(() => {
+      exited = true;
+    });
+    if (this.#cancelled) void group.end(cancelGraceMs);
+    const timer = this.#armTimeout(() => {
+      if (exited || this.#cancelled) return;
+      this.#timedOut = true;
+      void group.end(timeoutGraceMs);
+    });
+    const status = await settleGroup(group, pumps);
+    clearTimeout(timer);
+    return await this.#result(status ?? { exitCode: null, signal: null }, undefined);
+  }
+
+  #armTimeout(expire: () => void): NodeJS.Timeout | undefined {
+    const { timeoutMs } = this.#request;
+    // Longer than a timer can count means no limit; setTimeout would take it for 1 ms.
+    return timeoutMs > 0 && timeoutMs < 2 ** 31 ? setTimeout(expire, timeoutMs) : undefined;
+  }
+
+  async #result(status: { exitCode: number | null; signal: string | null }, spawnError: string | undefined): Promise<RunResult> {
+    const [stdout, stderr] = await Promise.all([this.#stdout.finish(), this.#stderr.finish()]);
+    return {
+      exitCode: status.exitCode,
+      signal: status.signal,
+      timedOut: this.#timedOut,
+      cancelled: this.#cancelled,
+      ...(spawnError === undefined ? {} : { spawnError }),
+      stdout,
+      stderr,
+      durationMs: performance.now() - this.#startedAt,
+    };
+  }
+}
+
+function captureFor(request: RunRequest): OutputCapture {
+  const { keepBytes, spillDir, spillMaxBytes = defaultSpillMaxBytes } = request;
+  return new OutputCapture(keepBytes, spillDir === undefined ? undefined : new SpillFile(spillDir, spillMaxBytes));
+}

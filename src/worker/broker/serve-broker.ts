@@ -1,0 +1,48 @@
+/**
+ * Puts a broker behind ports: one per caller, handed over by main.
+ */
+import { type MessagePort, workerData } from 'node:worker_threads';
+import type { BrokerApi, BrokerConnect, BrokerNotice, BrokerThreadData, RunRequest } from '../../shared/broker-protocol.ts';
+import { expose, portEndpoint } from '../../shared/comlink.ts';
+import { Broker } from './broker.ts';
+
+/** Serves until the thread ends. `parent` takes {@link BrokerConnect} and gives {@link BrokerNotice}. */
+export function serveBroker(parent: MessagePort | null): void {
+  if (parent === null) throw new Error('the broker is a thread: it cannot be started as a program');
+  const { mark, withheldVariables } = workerData as BrokerThreadData;
+  const tell = (notice: BrokerNotice): void => parent.postMessage(notice);
+  const broker = new Broker({
+    mark,
+    withheldVariables,
+    ambient: process.env,
+    onGroupStarted: (pgid, owner) => tell({ kind: 'group-started', pgid, owner }),
+    onGroupEnded: (pgid) => tell({ kind: 'group-ended', pgid }),
+  });
+  parent.on('message', (message: BrokerConnect) => serveCaller(broker, message.port));
+}
+
+/** A caller that is gone (its thread died) reads no results: its runs are cancelled. Its tasks go with their owner. */
+function serveCaller(broker: Broker, port: MessagePort): void {
+  const open = new Set<RunRequest>();
+  const api: BrokerApi = {
+    run: async (request) => {
+      open.add(request);
+      try {
+        return await broker.run(request);
+      } finally {
+        open.delete(request);
+      }
+    },
+    cancelRun: (owner, runId) => broker.cancelRun(owner, runId),
+    startBackground: (spec) => broker.startBackground(spec),
+    readBackground: (owner, taskId, waitMs) => broker.readBackground(owner, taskId, waitMs),
+    killBackground: (owner, taskId) => broker.killBackground(owner, taskId),
+    countBackground: (owner) => broker.countBackground(owner),
+    releaseOwner: (owner) => broker.releaseOwner(owner),
+    shutdown: () => broker.shutdown(),
+  };
+  port.on('close', () => {
+    for (const { owner, runId } of open) void broker.cancelRun(owner, runId);
+  });
+  expose(api, portEndpoint(port));
+}
