@@ -28,7 +28,7 @@ const longestFailureMessage = 2000;
 /**
  * Never rejects for what the model did.
  *
- * @throws ServerError LOG_WRITE_FAILED when a retry cannot be logged
+ * @throws ServerError LOG_WRITE_FAILED when a retry cannot be logged and put on the disk
  */
 export async function callModel(context: AgentContext, scope: TurnScope, question: ModelQuestion): Promise<ModelOutcome> {
   for (let attempt = 1; ; attempt += 1) {
@@ -60,6 +60,7 @@ async function waitForRetry(context: AgentContext, scope: TurnScope, { attempt, 
   const { maxAttempts } = context;
   const message = failure.message.slice(0, longestFailureMessage);
   scope.record({ type: 'llm/retry', data: { turn: scope.turn, step, attempt, maxAttempts, delayMs, code: failure.code, message } });
+  await scope.barrier();
   await context.sleep(delayMs, scope.signal);
   return true;
 }

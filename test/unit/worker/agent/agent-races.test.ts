@@ -1,0 +1,203 @@
+/**
+ * Cancel, dispose, steer and disk faults at every moment there is: whatever comes when, every prompt ends once, every call
+ * has one result, the log is legal, and the next prompt works.
+ */
+import * as fc from 'fast-check';
+import t from 'tap';
+import type { TurnEnd } from '../../../../src/worker/agent/turn.ts';
+import type { ToolOutcome } from '../../../../src/worker/tools/tool.ts';
+import { AgentRig, call, fail, prompt, type Reply, say, tool, assertLegal } from './agent-rig.ts';
+
+/** A rig whose tools await as often as tools do. */
+function busyRig(script: Reply[]): AgentRig {
+  let rig: AgentRig | undefined;
+  const body = async (context: { callId: string; signal: AbortSignal }): Promise<ToolOutcome> => {
+    rig?.assertDurable(context.callId);
+    await rig?.point('body');
+    await rig?.point('body');
+    return context.signal.aborted ? { text: 'stopped', isError: true, code: 'ABORTED' } : { text: 'did it', isError: false };
+  };
+  const tools = [
+    tool('look', (_args, context) => body(context), true),
+    tool('act', (_args, context) => body(context)),
+    tool('boom', async (_args, context) => {
+      await body(context);
+      throw new Error('boom');
+    }),
+    tool('plan', async (_args, context) => {
+      context.writeTodos([{ content: 'x', status: 'pending' }]);
+      return body(context);
+    }),
+  ];
+  rig = new AgentRig(script, {
+    tools,
+    nextDelay: (attempt) => (attempt < 3 ? 10 : undefined),
+    instant: (ms) => ms === 10,
+    settings: { maxParallelToolCalls: 3 },
+  });
+  return rig;
+}
+
+const scenario = (): Reply[] => [
+  call(['look', {}], ['look', {}], ['act', {}], ['plan', {}]),
+  fail('SERVER', 'par'),
+  call(['boom', {}], ['nope', {}], ['look', '{broken']),
+  say('all done'),
+];
+
+/** Sends one prompt and waits for its end; a second end, or none, fails. */
+async function endOf(rig: AgentRig, sent: Promise<TurnEnd>): Promise<TurnEnd> {
+  let end: TurnEnd | undefined;
+  const settled = async () => {
+    end = await sent;
+  };
+  void settled();
+  await rig.until(() => end !== undefined, 'the end of the turn');
+  if (end === undefined) throw new Error('unreachable');
+  return end;
+}
+
+async function assertUsable(rig: AgentRig): Promise<void> {
+  rig.onPoint = () => {};
+  rig.refuse = () => false;
+  rig.refuseBarrier = () => false;
+  rig.script.splice(0, rig.script.length, call(['look', {}]), say('still here'));
+  const end = await endOf(rig, rig.agent.send(prompt('next')));
+  if (end.reason.kind !== 'completed') throw new Error(`the next turn ended ${JSON.stringify(end.reason)}`);
+  assertLegal(rig);
+}
+
+async function pointsOf(script: () => Reply[]): Promise<number> {
+  const rig = busyRig(script());
+  await endOf(rig, rig.agent.send(prompt('go')));
+  return rig.points.length;
+}
+
+t.test('a cancel at every single await ends the turn once, as cancelled unless it had ended', async (t) => {
+  const points = await pointsOf(scenario);
+  t.ok(points > 30, `${points} points`);
+  const seen = new Map<string, number>();
+  for (let at = 1; at <= points; at += 1) {
+    const rig = busyRig(scenario());
+    let before: string | undefined;
+    rig.onPoint = (count) => {
+      if (count !== at) return;
+      before = rig.of('turn/end')[0]?.reason.kind;
+      rig.agent.cancel();
+    };
+    const end = await endOf(rig, rig.agent.send(prompt('go')));
+    t.ok(end.reason.kind === 'cancelled' || end.reason.kind === before, `point ${at}: ${end.reason.kind}`);
+    t.strictSame(
+      rig.of('turn/end').map((event) => event.reason),
+      [end.reason],
+    );
+    assertLegal(rig);
+    seen.set(end.reason.kind, (seen.get(end.reason.kind) ?? 0) + 1);
+    await assertUsable(rig);
+  }
+  t.strictSame(seen.get('completed'), 1, 'only the cancel behind the end is late');
+});
+
+t.test('a dispose at every single await ends the turn once, and fulfils', async (t) => {
+  const points = await pointsOf(scenario);
+  for (let at = 1; at <= points; at += 1) {
+    const rig = busyRig(scenario());
+    let disposal: Promise<void> | undefined;
+    rig.onPoint = (count) => {
+      if (count === at) disposal = rig.agent.dispose();
+    };
+    const end = await endOf(rig, rig.agent.send(prompt('go')));
+    await disposal;
+    t.ok(end.reason.kind === 'disposed' || end.reason.kind === 'completed');
+    t.equal(rig.of('turn/end').length, 1);
+    assertLegal(rig);
+  }
+});
+
+t.test('a log that refuses at every single append or barrier ends the turn with an error before any further tool runs', async (t) => {
+  const clean = busyRig(scenario());
+  await endOf(clean, clean.agent.send(prompt('go')));
+  for (let at = 0; at < clean.events.length; at += 1) {
+    const rig = busyRig(scenario());
+    let bodies: number | undefined;
+    const started = () => rig.points.filter((point) => point === 'body').length;
+    rig.refuse = () => {
+      if (rig.events.length < at) return false;
+      bodies ??= started();
+      return true;
+    };
+    const end = await endOf(rig, rig.agent.send(prompt('go')));
+    t.match(end.reason, { kind: 'error', code: 'LOG_WRITE_FAILED' });
+    // Bodies that had begun may go on to their second await; at most three ran together.
+    t.ok(started() - (bodies ?? 0) <= 3, `append ${at}: ${started()} after ${bodies}`);
+    assertLegal(rig, { open: true });
+    await assertUsable(rig);
+  }
+  const barriers = clean.points.filter((point) => point === 'barrier').length;
+  for (let at = 1; at <= barriers; at += 1) {
+    const rig = busyRig(scenario());
+    let asked = 0;
+    rig.refuseBarrier = () => {
+      asked += 1;
+      return asked >= at;
+    };
+    t.match((await endOf(rig, rig.agent.send(prompt('go')))).reason, { kind: 'error', code: 'LOG_WRITE_FAILED' });
+    assertLegal(rig);
+    await assertUsable(rig);
+  }
+});
+
+const toolCall = fc.tuple(
+  fc.constantFrom('look', 'act', 'boom', 'plan', 'nope'),
+  fc.constantFrom('{}', '', '{"text":"a"}', '{"te', '[1', '{"bad":1}'),
+  fc.constantFrom('', 'same', 'a', 'b'),
+);
+const reply: fc.Arbitrary<Reply> = fc.oneof(
+  { weight: 5, arbitrary: fc.array(toolCall, { minLength: 1, maxLength: 6 }).map((calls) => call(...calls)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('SERVER', 'AUTH', 'STREAM_CLOSED', 'CONTEXT_WINDOW').map((code) => fail(code as 'SERVER', 'part')),
+  },
+  { weight: 1, arbitrary: fc.constantFrom('stop', 'length', 'refusal').map((reason) => say('well then', { reason: reason as 'stop' })) },
+  {
+    weight: 1,
+    arbitrary: toolCall.map(([name, args, callId]) => say('cut', { reason: 'length', toolCalls: [{ callId, name, arguments: args }] })),
+  },
+);
+const action = fc.record({
+  at: fc.integer({ min: 1, max: 80 }),
+  what: fc.constantFrom('cancel', 'steer', 'notice', 'send', 'refuse', 'accept'),
+});
+
+t.test('500 random mixes of answers, faults and interventions', async (t) => {
+  const kinds = new Set<string>();
+  const property = fc.asyncProperty(fc.array(reply, { maxLength: 6 }), fc.array(action, { maxLength: 5 }), async (script, actions) => {
+    const rig = busyRig(script);
+    const sent = [rig.agent.send(prompt('go'))];
+    let ends = 0;
+    rig.onPoint = (count) => {
+      for (const { what } of actions.filter(({ at }) => at === count)) act(rig, sent, what);
+    };
+    for (let i = 0; i < sent.length; i += 1) {
+      const end = await endOf(rig, sent[i] as Promise<TurnEnd>);
+      kinds.add(end.reason.kind);
+      ends += 1;
+    }
+    await rig.agent.whenIdle();
+    if (ends !== sent.length || rig.agent.status !== 'idle') throw new Error('a prompt has no end');
+    assertLegal(rig, { open: true });
+    await assertUsable(rig);
+    if (rig.sleepers.size > 0) throw new Error('a timer is left');
+  });
+  await fc.assert(property, { numRuns: 500 });
+  t.ok(kinds.size >= 5, [...kinds].join());
+});
+
+function act(rig: AgentRig, sent: Promise<TurnEnd>[], what: string): void {
+  if (what === 'cancel') rig.agent.cancel();
+  if (what === 'steer') rig.agent.steer(prompt('steer'));
+  if (what === 'notice') rig.agent.notice('notice');
+  if (what === 'send') sent.push(rig.agent.send(prompt('more')));
+  if (what === 'refuse') rig.refuse = () => true;
+  if (what === 'accept') rig.refuse = () => false;
+}
