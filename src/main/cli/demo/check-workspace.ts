@@ -5,16 +5,16 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fault } from './demo-script.ts';
+import { fault, testFile } from './demo-script.ts';
 
 const testTimeoutMs = 20_000;
 
-/** Whether `node --test` passes there. Never rejects. */
+/** Whether the project's tests pass there. Never rejects. */
 export async function testsPass(workspace: string): Promise<boolean> {
-  // Inside a test run of Node this would make the child report to it instead of running.
+  // Set inside a test run of Node: the child would report to that run, in another format.
   const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
   return await new Promise((resolve) => {
-    execFile(process.execPath, ['--test'], { cwd: workspace, timeout: testTimeoutMs, env }, (error) => resolve(error === null));
+    execFile(process.execPath, [testFile], { cwd: workspace, timeout: testTimeoutMs, env }, (error) => resolve(error === null));
   });
 }
 

@@ -7,6 +7,9 @@ export const fault = {
   right: 'item.quantity <= item.minimum',
 } as const;
 
+/** Run by itself: `node --test` would start one more process for it, eight times over. */
+export const testFile = 'test/inventory.test.js';
+
 export const turns: readonly string[] = [
   `say I will read the project, look for the stock rules, and run the tests.
 todo *Read the project; Run the tests; Mend the fault
@@ -14,11 +17,12 @@ read README.md
 & read ${fault.file}
 & glob src/*.js
 grep minimum in src
-run node --test
+run node ${testFile}
 say The project is read and its tests have run. Next I mend the comparison in ${fault.file}.`,
-  `todo x Read the project; x Run the tests; *Mend the fault
+  `say I mend the comparison, and run the tests again.
+todo x Read the project; x Run the tests; *Mend the fault
 edit ${fault.file} /${fault.wrong}/${fault.right}/
-run node --test
+run node ${testFile}
 todo x Read the project; x Run the tests; x Mend the fault
 say The comparison now takes in the minimum itself, and the tests have run again.`,
 ];

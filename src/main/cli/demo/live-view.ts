@@ -32,7 +32,8 @@ function terminalView(output: Output, runs: readonly SessionRun[]): LiveView {
   const latest = new Map<SessionRun, string>();
   let drawn = false;
   const draw = () => {
-    const width = Math.max(40, output.columns);
+    // A terminal that does not know its size says 0.
+    const width = output.columns > 0 ? output.columns : 80;
     const lines = runs.map((run) => {
       const updates = `${run.updates} updates`.padStart(13);
       return clip(`${run.label}  ${stateText(run).padEnd(7)} ${updates}  ${latest.get(run) ?? ''}`, width - 1);

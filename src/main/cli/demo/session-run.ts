@@ -10,7 +10,6 @@ export class SessionRun {
   turn = 0;
   sessionId = '';
   updates = 0;
-  lastTool = '';
   permissions = 0;
   /** Milliseconds from a prompt to its first streamed text, a turn each. */
   readonly firstText: number[] = [];
@@ -20,6 +19,7 @@ export class SessionRun {
   readonly #changed: (run: SessionRun, what: string) => void;
   #promptSent = 0;
   #textSeen = true;
+  #plans = 0;
 
   /** @param changed called for each thing worth a line in the live view */
   constructor(label: string, workspace: string, changed: (run: SessionRun, what: string) => void) {
@@ -37,13 +37,9 @@ export class SessionRun {
     if (update.sessionUpdate === 'tool_call') {
       const kind = update.kind ?? 'other';
       this.toolKinds.set(kind, (this.toolKinds.get(kind) ?? 0) + 1);
-      this.lastTool = update.title;
       this.#changed(this, update.title);
     }
-    if (update.sessionUpdate === 'plan') {
-      const done = update.entries.filter((entry) => entry.status === 'completed').length;
-      this.#changed(this, `plan: ${done} of ${update.entries.length} done`);
-    }
+    if (update.sessionUpdate === 'plan') this.#plans += 1;
   }
 
   onPermission(title: string): void {
@@ -58,7 +54,7 @@ export class SessionRun {
       this.sessionId = sessionId;
       opened(sessionId);
       for (const text of turns) await this.#runTurn(agent, text);
-      await this.#checkWorkspace();
+      await this.#check();
     } catch (error) {
       this.problems.push(error instanceof Error ? error.message : String(error));
     }
@@ -81,7 +77,8 @@ export class SessionRun {
     if (!this.#textSeen) this.problems.push(`turn ${this.turn} streamed no text`);
   }
 
-  async #checkWorkspace(): Promise<void> {
+  async #check(): Promise<void> {
+    if (this.#plans === 0) this.problems.push('no plan was seen');
     this.problems.push(...(await findWorkspaceFaults(this.workspace)));
     for (const kind of ['read', 'search', 'execute', 'edit']) {
       if (!this.toolKinds.has(kind)) this.problems.push(`no tool call of kind ${kind} was seen`);
