@@ -31,7 +31,7 @@ export class OpenTurnTracker {
   #turn: number | undefined;
   #step: number | undefined;
   readonly #calls = new Map<string, OpenCall>();
-  #message: OpenMessage | undefined;
+  #message: { -readonly [K in keyof OpenMessage]: OpenMessage[K] } | undefined;
   #usage: EventData['turn/end']['usage'] = emptyUsage();
   #startTime = 0;
   #lastTime = 0;
@@ -94,7 +94,7 @@ export class OpenTurnTracker {
       turn: this.#turn,
       step: this.#step,
       calls: [...this.#calls.values()],
-      message: this.#message,
+      message: this.#message === undefined ? undefined : { ...this.#message },
       usage: { ...this.#usage, elapsedMs: Math.max(0, this.#lastTime - this.#startTime) },
     };
   }
@@ -115,9 +115,14 @@ export class OpenTurnTracker {
   }
 
   #addChunk(chunk: EventData['assistant/chunk']): void {
-    const { step, messageId } = chunk;
-    const before = this.#message?.messageId === messageId ? this.#message : { step, messageId, text: '', reasoning: '' };
-    this.#message = { ...before, [chunk.kind]: before[chunk.kind] + chunk.text };
+    if (this.#turn === undefined) {
+      return;
+    }
+    // Changed in place: most lines of a log are chunks.
+    if (this.#message?.messageId !== chunk.messageId) {
+      this.#message = { step: chunk.step, messageId: chunk.messageId, text: '', reasoning: '' };
+    }
+    this.#message[chunk.kind] += chunk.text;
   }
 
   #addMessage(message: EventData['assistant/message']): void {
