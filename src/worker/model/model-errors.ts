@@ -78,13 +78,13 @@ export function redactKey(text: string, key: string | undefined): string {
     const start = key.slice(0, 8);
     if (key.length >= 16) out = out.replace(/[^\s"'`,;:()]{8,}/g, (word) => (word.includes(start) ? '[key]' : word));
   }
-  return out.replace(/\bsk-[\w*.-]{6,}/g, '[key]').replace(/[\w-]*\*{3,}[\w-]*/g, '[key]');
+  return out.replace(/\bsk-[\w*.-]{6,}/g, '[key]').replace(/[\w-]{0,64}\*{3,}[\w-]{0,64}/g, '[key]');
 }
 
 /** A provider's words, fit for a message: one line, no control characters, no key, at most 300 characters. */
 export function quoteProvider(text: string, key: string | undefined): string {
   // Redact before cutting: a key cut in half would not be found.
-  const line = redactKey(text.slice(0, 65_536), key)
+  const line = redactKey(text.slice(0, 8192), key)
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim();
   return line.length > maxQuoteChars ? `${line.slice(0, maxQuoteChars)}…` : line;
