@@ -10,7 +10,7 @@ import type { Writable } from 'node:stream';
 export type BrokenReason = 'closed' | 'stalled';
 
 export interface FrameWriterOptions {
-  /** A write that makes no progress for this long breaks the output. */
+  /** A write that makes no progress for this long, or up to half as long again, breaks the output. */
   readonly stalledReaderMs: number;
   /** Called once, synchronously from where the break was noticed. */
   readonly onBroken: (reason: BrokenReason, error?: Error) => void;
@@ -46,7 +46,7 @@ export class FrameWriter {
   #broken = false;
   #idleWaiters: (() => void)[] = [];
   #watch: NodeJS.Timeout | undefined;
-  #lastProgressAt = 0;
+  #idleLooks = 0;
   #lastUnsent: number | undefined;
 
   constructor(out: Writable, options: FrameWriterOptions) {
@@ -111,7 +111,7 @@ export class FrameWriter {
       return;
     }
     this.#flyingBytes = this.#takenBytes(joined);
-    this.#lastProgressAt = performance.now();
+    this.#idleLooks = 0;
     this.#watch ??= setInterval(this.#look, Math.max(1, this.#stalledReaderMs / LOOKS_PER_DEADLINE)).unref();
     this.#out.write(joined, 'utf8', this.#finishWrite);
   }
@@ -162,13 +162,11 @@ export class FrameWriter {
       this.#watch = undefined;
       return;
     }
+    // Looks are counted, not milliseconds: after a blocked event loop the reader gets its chance before the next look.
     const unsent = unsentBytes(this.#out);
-    const now = performance.now();
-    if (unsent !== this.#lastUnsent) {
-      this.#lastUnsent = unsent;
-      this.#lastProgressAt = now;
-    }
-    if (now - this.#lastProgressAt >= this.#stalledReaderMs) this.#break('stalled');
+    this.#idleLooks = unsent === this.#lastUnsent ? this.#idleLooks + 1 : 0;
+    this.#lastUnsent = unsent;
+    if (this.#idleLooks > LOOKS_PER_DEADLINE) this.#break('stalled');
   };
 
   #break(reason: BrokenReason, error?: Error): void {
