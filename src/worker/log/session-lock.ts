@@ -110,59 +110,84 @@ function tryAcquire(request: LockRequest): { file: FileIdentity; epoch: number }
   try {
     const holder = readHolder(lockPath);
     if (holder === undefined) {
-      return publish(request, 1, (draft) => linkSync(draft, lockPath));
+      return publish(request, 1, (draft) => linkFree(draft, lockPath));
     }
     const { owner } = holder;
     if (owner !== undefined && owner.serverNonce !== serverNonce && isRunning(owner)) {
       throw locked(owner);
     }
-    return withClaim(lockPath, holder, () => publish(request, (owner?.epoch ?? 0) + 1, (draft) => renameSync(draft, lockPath)));
+    return publish(request, (owner?.epoch ?? 0) + 1, (draft) => replaceStale(draft, lockPath, holder));
   } catch (error) {
     if (error instanceof ServerError) {
       throw error;
-    }
-    if (errorCode(error) === 'EEXIST') {
-      return undefined;
     }
     throw logWriteFailed(lockPath, error);
   }
 }
 
-/** Writes the lock's text aside and puts it in place with `place`. The identity survives a link or a rename. */
-function publish(request: LockRequest, epoch: number, place: (draft: string) => void): { file: FileIdentity; epoch: number } {
+/**
+ * Writes the lock's text aside and puts it in place with `place`, which says whether it did. The identity survives a link or
+ * a rename.
+ */
+function publish(
+  request: LockRequest,
+  epoch: number,
+  place: (draft: string) => boolean,
+): { file: FileIdentity; epoch: number } | undefined {
   const { serverNonce, threadId, lockPath } = request;
   const owner: LockOwner = { ...identifySelf(), serverNonce, threadId, epoch };
   const draft = `${lockPath}.${randomBytes(8).toString('hex')}.tmp`;
   try {
     writeFileSync(draft, `${JSON.stringify(owner)}\n`, { flag: 'wx', mode: 0o600 });
     const file = lstatSync(draft, { bigint: true });
-    place(draft);
-    return { file, epoch };
+    return place(draft) ? { file, epoch } : undefined;
   } finally {
     rmSync(draft, { force: true });
   }
 }
 
-/** Runs `replace` if this is the only taker of exactly the lock that was judged. */
-function withClaim<T>(lockPath: string, holder: Holder, replace: () => T): T | undefined {
-  const claim = `${lockPath}.claim`;
+function linkFree(draft: string, lockPath: string): boolean {
   try {
-    linkSync(lockPath, claim);
+    linkSync(draft, lockPath);
+    return true;
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') {
-      // Released meanwhile.
-      return undefined;
-    }
     if (errorCode(error) === 'EEXIST') {
-      removeOldClaim(claim);
-      return undefined;
+      return false;
     }
     throw error;
   }
+}
+
+/** Replaces exactly the lock that was judged, as its only taker. The claim is held for three system calls. */
+function replaceStale(draft: string, lockPath: string, holder: Holder): boolean {
+  const claim = `${lockPath}.claim`;
+  if (!linkClaim(lockPath, claim)) {
+    return false;
+  }
   try {
-    return isSameFile(lstatSync(claim, { bigint: true }), holder.file) ? replace() : undefined;
+    if (!isSameFile(lstatSync(claim, { bigint: true }), holder.file)) {
+      return false;
+    }
+    renameSync(draft, lockPath);
+    return true;
   } finally {
     rmSync(claim, { force: true });
+  }
+}
+
+function linkClaim(lockPath: string, claim: string): boolean {
+  try {
+    linkSync(lockPath, claim);
+    return true;
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'EEXIST') {
+      removeOldClaim(claim);
+    } else if (code !== 'ENOENT') {
+      // ENOENT: the lock was released meanwhile.
+      throw error;
+    }
+    return false;
   }
 }
 
