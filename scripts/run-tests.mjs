@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { setupOrExit } from './setup.mjs';
+import { setup } from './setup.mjs';
 import { root } from './source-stamp.mjs';
 import { createTapCounter } from './tap-count.mjs';
 
@@ -137,7 +137,7 @@ function stopOnSignal() {
 
 async function main() {
   const { jobs, filters } = parseArguments(process.argv.slice(2));
-  await setupOrExit({ tests: true });
+  await setup({ tests: true });
   stopOnSignal();
   const files = testFiles(filters);
   const alone = files.filter((file) => aloneFolders.includes(file.split('/')[0]));

@@ -25,8 +25,15 @@ function checkNode() {
 
 async function step(label, work) {
   const start = performance.now();
-  await work();
-  console.log(`${label.padEnd(24)} ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  // Said before the work, as an installation can take a minute.
+  process.stdout.write(`${label.padEnd(24)} `);
+  try {
+    await work();
+  } catch (error) {
+    process.stdout.write('failed\n');
+    throw error;
+  }
+  process.stdout.write(`${((performance.now() - start) / 1000).toFixed(1)} s\n`);
 }
 
 /** Runs a program without stdin; its output is shown only when it fails. */
