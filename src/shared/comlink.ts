@@ -12,7 +12,6 @@ import { fromWireError, ServerError, toWireError, type WireError } from './error
 export type { Remote } from 'comlink';
 
 type Comlink = typeof namespace;
-type Endpoint = Parameters<Comlink['wrap']>[0];
 
 // Indirect, since a bundler that resolves the ESM file would warn about a default export that is not there.
 const { default: umd } = namespace as unknown as { readonly default?: Comlink };
@@ -30,7 +29,7 @@ if (plainThrow === undefined)
 
 /** Everything thrown arrives as a {@link ServerError}: those of the catalogue whole, the rest as INTERNAL. */
 comlink.transferHandlers.set('throw', {
-  canHandle: plainThrow.canHandle as (value: unknown) => value is { value: unknown },
+  canHandle: (value): value is { value: unknown } => plainThrow.canHandle(value),
   serialize: (thrown: { value: unknown }): [WireError, []] => [toWireError(thrown.value), []],
   deserialize: (wire: WireError): never => {
     throw fromWireError(wire);
@@ -52,11 +51,11 @@ type Listener = (event: { readonly data: unknown; readonly origin: string }) => 
  * When the port closes (the peer closed it, or its thread ended) every open call rejects with THREAD_LOST, and so does
  * every later one. Releasing the proxy closes the port. One endpoint per port and side.
  */
-export function portEndpoint(port: MessagePort): Endpoint {
-  return new PortEndpoint(port) as unknown as Endpoint;
+export function portEndpoint(port: MessagePort): PortEndpoint {
+  return new PortEndpoint(port);
 }
 
-class PortEndpoint {
+export class PortEndpoint {
   readonly #port: MessagePort;
   readonly #listeners = new Set<Listener>();
   readonly #open = new Map<string, string>();
@@ -66,7 +65,7 @@ class PortEndpoint {
     this.#port = port;
     port.on('close', () => {
       this.#closed = true;
-      for (const id of [...this.#open.keys()]) this.#answerLost(id);
+      for (const id of this.#open.keys()) this.#answerLost(id);
     });
   }
 
@@ -102,7 +101,7 @@ class PortEndpoint {
   };
 
   #dispatch(data: unknown): void {
-    for (const listener of [...this.#listeners]) listener({ data, origin: '' });
+    for (const listener of this.#listeners) listener({ data, origin: '' });
   }
 
   #answerLost(id: string): void {

@@ -87,11 +87,17 @@ export class Broker implements BrokerApi {
     const earlier = this.#releases.get(owner);
     // Nothing was started since the last release: that one is all there is to wait for.
     if (!this.#active.delete(owner)) return await earlier;
-    const release: Promise<void> = Promise.all([earlier, this.#release(owner)]).then(() => {
-      if (this.#releases.get(owner) === release) this.#releases.delete(owner);
-    });
+    const release = this.#releaseAfter(earlier, owner);
     this.#releases.set(owner, release);
-    await release;
+    try {
+      await release;
+    } finally {
+      if (this.#releases.get(owner) === release) this.#releases.delete(owner);
+    }
+  }
+
+  async #releaseAfter(earlier: Promise<void> | undefined, owner: string): Promise<void> {
+    await Promise.all([earlier, this.#release(owner)]);
   }
 
   async #release(owner: string): Promise<void> {

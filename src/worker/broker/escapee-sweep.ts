@@ -32,14 +32,17 @@ export class EscapeeSweep {
   async sweep(owner: string): Promise<void> {
     if (this.#batch === undefined) {
       const owners = new Set<string>();
-      const done = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
-        this.#batch = undefined;
-        await this.#endAll(owners);
-      });
-      this.#batch = { owners, done };
+      this.#batch = { owners, done: this.#endSoon(owners) };
     }
     this.#batch.owners.add(owner);
     await this.#batch.done;
+  }
+
+  async #endSoon(owners: ReadonlySet<string>): Promise<void> {
+    // All who come in this turn of the event loop share one look.
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#batch = undefined;
+    await this.#endAll(owners);
   }
 
   async #endAll(owners: ReadonlySet<string>): Promise<void> {

@@ -49,13 +49,9 @@ export class ForegroundRun {
       new StreamPump(group.stdout, (chunk) => this.#stdout.write(chunk)),
       new StreamPump(group.stderr, (chunk) => this.#stderr.write(chunk)),
     ];
-    let exited = false;
-    void group.exited.then(() => {
-      exited = true;
-    });
     if (this.#cancelled) void group.end(cancelGraceMs);
     const timer = this.#armTimeout(() => {
-      if (exited || this.#cancelled) return;
+      if (group.hasExited || this.#cancelled) return;
       this.#timedOut = true;
       void group.end(timeoutGraceMs);
     });

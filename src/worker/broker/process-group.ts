@@ -84,6 +84,7 @@ export class ProcessGroup {
   readonly gone: Promise<void>;
   /** Fulfils when a killed group does not vanish: whoever waits must go on without the proof. */
   readonly givenUp: Promise<void>;
+  #hasExited = false;
   #isGone = false;
   #giveUp: () => void = () => undefined;
   #killAt = Number.POSITIVE_INFINITY;
@@ -96,11 +97,21 @@ export class ProcessGroup {
     this.stderr = child.stderr;
     // Raised when a signal cannot be delivered, too: unheard, it would end the thread.
     child.on('error', () => undefined);
-    this.exited = new Promise((resolve) => child.once('exit', (exitCode, signal) => resolve({ exitCode, signal })));
+    this.exited = new Promise((resolve) =>
+      child.once('exit', (exitCode, signal) => {
+        this.#hasExited = true;
+        resolve({ exitCode, signal });
+      }),
+    );
     this.givenUp = new Promise((resolve) => {
       this.#giveUp = resolve;
     });
     this.gone = this.#watch();
+  }
+
+  /** True once the leader has ended, whatever is left of the group. */
+  get hasExited(): boolean {
+    return this.#hasExited;
   }
 
   /** True once {@link end} has been called. */

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import type { RunRequest } from '../../../../src/shared/broker-protocol.ts';
 import { Broker } from '../../../../src/worker/broker/broker.ts';
@@ -103,6 +105,34 @@ t.test('what cannot be started is an answer with the reason', async (t) => {
   t.match(await broker.run(request('', { command: 'echo', args: ['nul\0byte'] })), { spawnError: /^ERR_INVALID_ARG_VALUE/ });
   t.match(await broker.startBackground({ ...request('true'), cwd: '/nowhere/at/all' }), { spawnError: /^ENOENT/ });
   t.equal(groups.size, 0);
+});
+
+t.test('without file descriptors left a command is refused with the reason, and runs again once there are some', async (t) => {
+  const broker = new URL('../../../../src/worker/broker/broker.js', import.meta.url).href;
+  const script = join(
+    t.testdir({
+      'starve.mjs': `
+        import { closeSync, openSync } from 'node:fs';
+        import { Broker } from ${JSON.stringify(broker)};
+        const nothing = () => undefined;
+        const broker = new Broker({ mark: 'starved', ambient: process.env, onGroupStarted: nothing, onGroupEnded: nothing });
+        const run = (runId) => broker.run({ owner: 'a', runId, command: 'echo', args: ['hi'], cwd: '/', keepBytes: 99, timeoutMs: 0 });
+        const held = [];
+        try { for (;;) held.push(openSync('/dev/null')); } catch {}
+        const starved = await Promise.all(['1', '2', '3'].map(run));
+        for (const one of held) closeSync(one);
+        const fed = await run('4');
+        await broker.shutdown();
+        console.log(JSON.stringify({ starved: starved.map((one) => one.spawnError), fed: fed.stdout.text }));
+      `,
+    }),
+    'starve.mjs',
+  );
+  const { stdout } = await promisify(execFile)('bash', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, script]);
+  const { starved, fed } = JSON.parse(stdout) as { starved: string[]; fed: string };
+  t.equal(starved.length, 3);
+  for (const reason of starved) t.match(reason, /^EMFILE: .*try again/);
+  t.equal(fed, 'hi\n');
 });
 
 t.test('a gigabyte of output leaves memory flat, its tail in hand and its start on disk', async (t) => {

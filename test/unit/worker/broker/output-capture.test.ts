@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import t from 'tap';
 import { ByteRing } from '../../../../src/worker/broker/byte-ring.ts';
 import { OutputCapture } from '../../../../src/worker/broker/output-capture.ts';

@@ -11,7 +11,7 @@ import { bashOutputTool } from '../../../../src/worker/tools/bash-output.ts';
 import { clip } from '../../../../src/worker/tools/bash-result.ts';
 import { findShell } from '../../../../src/worker/tools/bash-shell.ts';
 import { FileObservations } from '../../../../src/worker/tools/file-observations.ts';
-import type { ToolContext } from '../../../../src/worker/tools/tool.ts';
+import type { ToolContext, ToolOutcome } from '../../../../src/worker/tools/tool.ts';
 
 let lastCall = 0;
 
@@ -41,6 +41,12 @@ function makeContext(t: Test, more: Partial<ToolContext> = {}): ToolContext & { 
     abort: () => controller.abort(),
     ...more,
   };
+}
+
+function metaText(outcome: ToolOutcome, key: string): string {
+  const value = outcome.meta?.[key];
+  if (typeof value !== 'string') throw new Error(`the outcome has no text ${key}`);
+  return value;
 }
 
 const bash = (command: string) => ({ command, description: 'does something' });
@@ -95,13 +101,13 @@ t.test('a long output keeps head and tail, and names the file with all of it', a
   const [, path] =
     /99999\n100000\n\[stderr\]\nproblem\n\[stdout truncated: 588895 bytes in all; all of it is in (.+)\]$/.exec(outcome.text) ?? [];
   t.equal(readFileSync(path ?? '', 'utf8').split('\n').length, 100_001);
-  t.ok(Buffer.byteLength(String(outcome.meta?.output)) <= 64 * 1024 + 64);
+  t.ok(Buffer.byteLength(metaText(outcome, 'output')) <= 64 * 1024 + 64);
 });
 
 t.test('binary output stays bounded as text', async (t) => {
   const outcome = await bashTool.execute(bash('head -c 1000000 /dev/zero | tr "\\0" "\\377"; head -c 100 /dev/urandom'), makeContext(t));
   t.ok(Buffer.byteLength(outcome.text) < 82_000);
-  t.ok(Buffer.byteLength(String(outcome.meta?.output)) <= 64 * 1024 + 64);
+  t.ok(Buffer.byteLength(metaText(outcome, 'output')) <= 64 * 1024 + 64);
 });
 
 t.test('clipping never breaks a character', async (t) => {
@@ -141,7 +147,7 @@ t.test('an abort has an outcome even if the broker is stuck, and a lost broker i
 t.test('a background task is started, read and ended', async (t) => {
   const context = makeContext(t);
   const started = await bashTool.execute({ ...bash('echo one; sleep 300'), run_in_background: true }, context);
-  const taskId = String(started.meta?.taskId);
+  const taskId = metaText(started, 'taskId');
   t.match(started, { isError: false, text: new RegExp(`^Started background task ${taskId}\\.`) });
   t.match(await bashOutputTool.execute({ task_id: taskId, wait_ms: 5000 }, context), { isError: false, text: 'one\n[status: running]' });
   t.match(await bashOutputTool.execute({ task_id: taskId, wait_ms: 50 }, context), { text: '(no new output)\n[status: running]' });
@@ -161,10 +167,10 @@ t.test('a background task is started, read and ended', async (t) => {
 t.test('waiting for a task ends with the task, and with an abort', async (t) => {
   const context = makeContext(t);
   const failing = await bashTool.execute({ ...bash('sleep 0.4; exit 2'), run_in_background: true }, context);
-  const waited = await bashOutputTool.execute({ task_id: String(failing.meta?.taskId), wait_ms: 10_000 }, context);
+  const waited = await bashOutputTool.execute({ task_id: metaText(failing, 'taskId'), wait_ms: 10_000 }, context);
   t.match(waited, { text: '(no new output)\n[status: completed, exit code: 2]', meta: { state: 'exited', exitCode: 2 } });
   const quiet = await bashTool.execute({ ...bash('sleep 300'), run_in_background: true }, context);
-  const waiting = bashOutputTool.execute({ task_id: String(quiet.meta?.taskId), wait_ms: 60_000 }, context);
+  const waiting = bashOutputTool.execute({ task_id: metaText(quiet, 'taskId'), wait_ms: 60_000 }, context);
   await delay(50);
   const start = performance.now();
   context.abort();
