@@ -17,7 +17,7 @@ import type { TurnScope } from './turn-scope.ts';
  */
 export async function runCalls(context: AgentContext, scope: TurnScope, step: number, calls: readonly PlannedCall[]): Promise<void> {
   const results = new OrderedResults(scope, step, calls);
-  for (let start = 0; start < calls.length && !scope.ended; ) {
+  for (let start = 0; start < calls.length; ) {
     const end = groupEnd(calls, start);
     await runGroup(context, scope, { step, calls, start, end, results });
     start = end;
@@ -33,7 +33,7 @@ interface CallGroup {
   readonly results: OrderedResults;
 }
 
-/** Each lane takes the next call that is free, so calls start in order and at most the cap of them run. */
+/** Each lane takes the next call that is free, so calls start in order and at most the cap of them run; none once the turn has ended. */
 async function runGroup(context: AgentContext, scope: TurnScope, group: CallGroup): Promise<void> {
   let next = group.start;
   const lane = async () => {

@@ -9,7 +9,7 @@ import type { ToolOutcome } from '../../../../src/worker/tools/tool.ts';
 import { AgentRig, call, fail, prompt, type Reply, say, tool, assertLegal } from './agent-rig.ts';
 
 /** A rig whose tools await as often as tools do. */
-function busyRig(script: Reply[]): AgentRig {
+function busyRig(script: Reply[], contextWindow = 1_000_000): AgentRig {
   let rig: AgentRig | undefined;
   const body = async (context: { callId: string; signal: AbortSignal }): Promise<ToolOutcome> => {
     rig?.assertDurable(context.callId);
@@ -34,6 +34,8 @@ function busyRig(script: Reply[]): AgentRig {
     nextDelay: (attempt) => (attempt < 3 ? 10 : undefined),
     instant: (ms) => ms === 10,
     settings: { maxParallelToolCalls: 3 },
+    budget: { maxWallMs: 5000 },
+    contextWindow,
   });
   return rig;
 }
@@ -73,29 +75,67 @@ async function pointsOf(script: () => Reply[]): Promise<number> {
   return rig.points.length;
 }
 
-t.test('a cancel at every single await ends the turn once, as cancelled unless it had ended', async (t) => {
-  const points = await pointsOf(scenario);
-  t.ok(points > 30, `${points} points`);
-  const seen = new Map<string, number>();
-  for (let at = 1; at <= points; at += 1) {
-    const rig = busyRig(scenario());
-    let before: string | undefined;
-    rig.onPoint = (count) => {
-      if (count !== at) return;
-      before = rig.of('turn/end')[0]?.reason.kind;
-      rig.agent.cancel();
-    };
-    const end = await endOf(rig, rig.agent.send(prompt('go')));
-    t.ok(end.reason.kind === 'cancelled' || end.reason.kind === before, `point ${at}: ${end.reason.kind}`);
-    t.strictSame(
-      rig.of('turn/end').map((event) => event.reason),
-      [end.reason],
-    );
-    assertLegal(rig);
-    seen.set(end.reason.kind, (seen.get(end.reason.kind) ?? 0) + 1);
-    await assertUsable(rig);
+const stops: [string, (rig: AgentRig) => void, string][] = [
+  ['a cancel', (rig) => rig.agent.cancel(), 'cancelled'],
+  ['the end of the wall time', (rig) => rig.wake(5000), 'max-turn-requests'],
+];
+
+for (const [what, stop, kind] of stops) {
+  t.test(`${what} at every single await ends the turn once, for that reason unless it had ended`, async (t) => {
+    const points = await pointsOf(scenario);
+    t.ok(points > 30, `${points} points`);
+    const late: number[] = [];
+    for (let at = 1; at <= points; at += 1) {
+      const rig = busyRig(scenario());
+      rig.onPoint = (count) => {
+        if (count === at) stop(rig);
+      };
+      const end = await endOf(rig, rig.agent.send(prompt('go')));
+      if (end.reason.kind !== kind) late.push(at);
+      t.strictSame(
+        rig.of('turn/end').map((event) => event.reason),
+        [end.reason],
+      );
+      assertLegal(rig);
+      await assertUsable(rig);
+    }
+    t.strictSame(late, [points], 'only behind the end it is too late');
+  });
+}
+
+t.test('a cancel at every single await of a compaction leaves a history that works', async (t) => {
+  const history = () => [say('a'.repeat(6000)), say('b'.repeat(6000))];
+  const filling = () => [fail('CONTEXT_WINDOW'), say('They talked.'), say('Here it is.')];
+  const filled = async (script: Reply[], contextWindow: number) => {
+    const rig = busyRig([...history(), ...script], contextWindow);
+    for (const text of ['one', 'two']) await endOf(rig, rig.agent.send(prompt(text)));
+    return rig;
+  };
+  for (const [script, contextWindow] of [
+    [filling, 100_000],
+    [() => filling().slice(1), 3600],
+  ] as const) {
+    const clean = await filled(script(), contextWindow);
+    const before = clean.points.length;
+    t.match((await endOf(clean, clean.agent.send(prompt('three')))).reason, { kind: 'completed' });
+    t.equal(clean.of('history/compacted').length, 1);
+    for (let at = before + 1; at < clean.points.length; at += 1) {
+      const rig = await filled(script(), contextWindow);
+      rig.onPoint = (count) => {
+        if (count === at) rig.agent.cancel();
+      };
+      t.match((await endOf(rig, rig.agent.send(prompt('three')))).reason, { kind: 'cancelled' });
+      assertLegal(rig);
+      rig.onPoint = () => {};
+      rig.script.splice(
+        0,
+        rig.script.length,
+        ...filling().slice(rig.of('history/compacted').length === 0 && contextWindow === 3600 ? 1 : 2),
+      );
+      t.match((await endOf(rig, rig.agent.send(prompt('again')))).reason, { kind: 'completed' });
+      assertLegal(rig);
+    }
   }
-  t.strictSame(seen.get('completed'), 1, 'only the cancel behind the end is late');
 });
 
 t.test('a dispose at every single await ends the turn once, and fulfils', async (t) => {

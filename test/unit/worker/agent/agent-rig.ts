@@ -168,6 +168,7 @@ export class AgentRig {
         contextWindow: this.#options.contextWindow ?? 1_000_000,
         stream: async (request, sink, options) => {
           this.#check(() => assert.equal(this.#onDisk, this.events.length - 1, 'a barrier stands before every model request'));
+          this.#check(() => assert.equal(options.signal.aborted, false, 'no request starts after the end of the turn'));
           const last = request.messages.at(-1);
           const summarizing = last?.role === 'user' && last.text.startsWith('Write a summary');
           if (!summarizing)
@@ -187,6 +188,7 @@ export class AgentRig {
       permissions: {
         decide: async ({ callId }, signal) => {
           this.permissionsAsked.push(callId);
+          this.#check(() => assert.equal(signal.aborted, false, 'nothing is asked after the end of the turn'));
           const known = this.of('tool/call').some((event) => event.callId === callId);
           this.#check(() => assert.ok(known, 'the card is known before the question'));
           await this.point('permission');

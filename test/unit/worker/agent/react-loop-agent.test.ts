@@ -393,6 +393,23 @@ t.test('a log that cannot be written', async (t) => {
     assertLegal(rig);
   });
 
+  t.test('for two turns: the first one keeps its own reason', async (t) => {
+    const rig = new AgentRig([fail('AUTH'), say('never'), say('back')]);
+    rig.refuse = (event) => event.type === 'turn/end';
+    t.match((await rig.agent.send(prompt('1'))).reason, { code: 'AUTH' });
+    t.match((await rig.agent.send(prompt('2'))).reason, { code: 'LOG_WRITE_FAILED' });
+    rig.refuse = () => false;
+    t.match(await rig.agent.send(prompt('3')), { reason: { kind: 'completed' } });
+    t.match(
+      rig.of('turn/end').map(({ turn, reason }) => [turn, reason.kind, 'code' in reason && reason.code]),
+      [
+        [1, 'error', 'AUTH'],
+        [2, 'completed', false],
+      ],
+    );
+    assertLegal(rig);
+  });
+
   t.test('a cancelled turn stays cancelled', async (t) => {
     const rig = new AgentRig([hang()]);
     const sent = rig.agent.send(prompt('go'));
