@@ -193,7 +193,7 @@ t.test('a time limit ends the whole group, also grandchildren', async (t) => {
   const { broker, groups, mark, request } = makeBroker(t);
   const result = await broker.run(request('echo begun; bash -c "sleep 300 & sleep 300" & wait', { timeoutMs: 200 }));
   t.match(result, { timedOut: true, cancelled: false, signal: 'SIGTERM', stdout: { text: 'begun\n' } });
-  t.ok(result.durationMs < 1500, `took ${result.durationMs} ms`);
+  t.ok(result.durationMs < 3000, `took ${result.durationMs} ms`);
   t.equal(groups.size, 0);
   t.same(processesWith(mark), []);
 });
@@ -210,7 +210,7 @@ t.test('a cancelled command that ignores TERM is killed soon', async (t) => {
   const result = await running;
   t.match(result, { cancelled: true, timedOut: false, signal: 'SIGKILL' });
   const took = performance.now() - start;
-  t.ok(took > 250 && took < 600, `took ${took.toFixed(0)} ms`);
+  t.ok(took > 250 && took < 1000, `took ${took.toFixed(0)} ms`);
   t.same(processesWith(mark), []);
 });
 
@@ -236,15 +236,15 @@ t.test('a descendant that holds the pipe does not hold the call', async (t) => {
   const { broker, groups, mark, request } = makeBroker(t);
   const inGroup = await broker.run(request('sleep 300 & echo done'));
   t.match(inGroup, { exitCode: 0, stdout: { text: 'done\n' } });
-  t.ok(inGroup.durationMs < 1200, `took ${inGroup.durationMs} ms`);
+  t.ok(inGroup.durationMs < 2500, `took ${inGroup.durationMs} ms`);
   t.equal(groups.size, 0);
   t.same(processesWith(mark), []);
   const escaped = await broker.run(request('setsid sleep 300 & sleep 0.1; echo done'));
   t.match(escaped, { exitCode: 0, stdout: { text: 'done\n' } });
-  t.ok(escaped.durationMs < 1200, `took ${escaped.durationMs} ms`);
+  t.ok(escaped.durationMs < 2500, `took ${escaped.durationMs} ms`);
   const chatty = await broker.run(request('(while :; do echo x; sleep 0.02; done) & echo done'));
   t.equal(chatty.exitCode, 0);
-  t.ok(chatty.durationMs < 3500, `took ${chatty.durationMs} ms`);
+  t.ok(chatty.durationMs < 5000, `took ${chatty.durationMs} ms`);
 });
 
 t.test('output that comes just after the leader has exited is not lost', async (t) => {

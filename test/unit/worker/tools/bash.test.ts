@@ -126,7 +126,7 @@ t.test('an abort ends even a command that ignores TERM, quickly, and keeps what 
   const start = performance.now();
   context.abort();
   const outcome = await running;
-  t.ok(performance.now() - start < 600, `took ${(performance.now() - start).toFixed(0)} ms`);
+  t.ok(performance.now() - start < 1000, `took ${(performance.now() - start).toFixed(0)} ms`);
   t.match(outcome, { isError: true, code: 'ABORTED', text: /^begun\n\[aborted: .*\]\n\[killed by signal SIGKILL\]$/ });
   t.match(await bashTool.execute(bash('echo never'), context), { isError: true, code: 'ABORTED', text: /not started/ });
 });
@@ -175,7 +175,7 @@ t.test('waiting for a task ends with the task, and with an abort', async (t) => 
   const start = performance.now();
   context.abort();
   t.match(await waiting, { isError: true, code: 'ABORTED' });
-  t.ok(performance.now() - start < 600);
+  t.ok(performance.now() - start < 1000);
 });
 
 t.test('presentation', async (t) => {
