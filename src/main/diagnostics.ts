@@ -9,9 +9,15 @@ export class Diagnostics {
   readonly #level: number;
   readonly #write: (line: string) => void;
 
-  constructor(level: LogLevel, write: (line: string) => void = (line) => process.stderr.write(line)) {
+  constructor(level: LogLevel, write: (line: string) => void = writeToStderr) {
     this.#level = rank[level];
     this.#write = write;
+  }
+
+  /** Sends what libraries print through `console` the same way: the SDK reports each bad notification with it. */
+  adoptConsole(): void {
+    const print = (...parts: unknown[]): void => this.log('debug', parts.map(String).join(' '));
+    Object.assign(console, { log: print, info: print, warn: print, error: print, debug: print });
   }
 
   /** Writes one line when `level` is within what was asked for. Never pass a key, a header or request params. */
@@ -20,3 +26,14 @@ export class Diagnostics {
     this.#write(`dsh-acp ${level}: ${message.replaceAll('\n', ' ')}\n`);
   }
 }
+
+/** A client may close stderr: that must not end the process. */
+function writeToStderr(line: string): void {
+  if (!stderrIsGuarded) {
+    stderrIsGuarded = true;
+    process.stderr.on('error', () => undefined);
+  }
+  process.stderr.write(line);
+}
+
+let stderrIsGuarded = false;

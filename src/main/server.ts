@@ -69,11 +69,12 @@ class Server {
     this.#config = config;
     this.#options = options;
     this.#diagnostics = new Diagnostics(config.logLevel);
+    this.#diagnostics.adoptConsole();
     this.#permissions = new PermissionChannel(() => this.#connection?.client);
     this.#broker = new BrokerThread({
       entryPath: options.brokerPath,
       onStderr: (text) => this.#diagnostics.log('info', `broker: ${text}`),
-      onDied: (reason) => this.#diagnostics.log('error', `the broker thread ended: ${reason}`),
+      onDied: (reason) => this.#brokerDied(reason),
     });
   }
 
@@ -170,6 +171,13 @@ class Server {
       withdrawPermission: async (sessionId, requestKey) => this.#permissions.withdraw(sessionId, requestKey),
       log: async (level, message) => this.#diagnostics.log(level, message),
     };
+  }
+
+  /** Threads hold ports to the broker that died: they end with it, and their sessions are revived with a new one. */
+  #brokerDied(reason: string): void {
+    this.#diagnostics.log('error', `the broker thread ended: ${reason}`);
+    const threads = this.#runtime?.threads;
+    for (const threadId of threads?.lanes.keys() ?? []) void threads?.terminate(threadId);
   }
 
   /** A session that lost its thread leaves open requests and processes behind. */

@@ -22,9 +22,13 @@ function promptBlock(block: ContentBlock, index: number): PromptBlock {
       return { type: 'text', text: block.text };
     case 'resource_link':
       return { type: 'resource_link', uri: block.uri, name: block.name };
-    default:
+    case 'image':
+    case 'audio':
+    case 'resource':
       throw new ServerError('UNSUPPORTED_CONTENT', `prompt[${index}] is of a kind that this server does not take: ${block.type}.`, {
         data: { index, expected: ['text', 'resource_link'] },
       });
+    default:
+      return block satisfies never;
   }
 }

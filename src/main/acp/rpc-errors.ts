@@ -2,6 +2,7 @@
  * The edge at which our errors become JSON-RPC errors: code and words from the catalogue, never a stack, a path of the
  * server, or a parameter value. The SDK would put the text of any other thrown error on the wire.
  */
+import { inspect } from 'node:util';
 import { RequestError } from '@agentclientprotocol/sdk';
 import { errorCatalogue, ServerError } from '../../shared/errors.ts';
 import type { Diagnostics } from '../diagnostics.ts';
@@ -30,6 +31,6 @@ export function answering<Context, Result>(
 }
 
 function describeCause(error: ServerError): string {
-  const cause = error.cause instanceof Error ? (error.cause.stack ?? error.cause.message) : String(error.cause ?? '');
+  const cause = error.cause instanceof Error ? (error.cause.stack ?? error.cause.message) : inspect(error.cause);
   return `${error.code}: ${error.message} ${cause}`;
 }

@@ -10,7 +10,7 @@ import type { Piscina } from 'piscina';
 import type { ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
-import type { ClientTraits, MainServices, SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
+import type { ClientTraits, MainServices, SessionStarted, SessionTask, ThreadPorts } from '../../shared/thread-protocol.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
 import { AttachedSession, type Departure } from './attached-session.ts';
@@ -48,6 +48,7 @@ export class SessionThreads {
   readonly #pool: Piscina;
   readonly #workers = new Set<Worker>();
   readonly #exits = new Map<Worker, Promise<void>>();
+  readonly #laneWaiters = new Map<number, ((lane: ThreadLane) => void)[]>();
   #attachedCount = 0;
   #closing = false;
 
@@ -114,7 +115,8 @@ export class SessionThreads {
     this.#keepSpares();
     try {
       const started = await this.#firstMessage(port1, ended);
-      const lane = this.#laneOf(started);
+      const lane =
+        started.ports === undefined ? await this.#knownLane(started.threadId, ended) : this.#openLane(started.threadId, started.ports);
       const departure = ended.then(async (how) => {
         if (how.kind === 'left') return how;
         await lane.drained;
@@ -171,19 +173,35 @@ export class SessionThreads {
     });
   }
 
-  #laneOf(started: SessionStarted & { kind: 'started' }): ThreadLane {
-    const known = this.lanes.get(started.threadId);
-    if (known !== undefined) return known;
-    if (started.ports === undefined) throw new ServerError('ATTACH_FAILED', 'The thread reported a session before its ports.');
-    const lane = new ThreadLane(started.threadId, started.ports, {
+  #openLane(threadId: number, ports: ThreadPorts): ThreadLane {
+    const lane = new ThreadLane(threadId, ports, {
       writer: this.#parts.writer,
       completions: this.completions,
       services: this.#parts.services,
     });
-    this.lanes.set(started.threadId, lane);
-    void lane.drained.then(() => this.lanes.delete(started.threadId));
-    this.#parts.connectBroker(started.ports.broker);
+    this.lanes.set(threadId, lane);
+    void lane.drained.then(() => this.lanes.delete(threadId));
+    this.#parts.connectBroker(ports.broker);
+    for (const resolve of this.#laneWaiters.get(threadId) ?? []) resolve(lane);
+    this.#laneWaiters.delete(threadId);
     return lane;
+  }
+
+  /**
+   * The lane of a thread that another session brought. Two session ports have no mutual order: the message that carries the
+   * thread's ports may come after this session's own.
+   */
+  async #knownLane(threadId: number, ended: Promise<Departure>): Promise<ThreadLane> {
+    const known = this.lanes.get(threadId);
+    if (known !== undefined) return known;
+    const opened = new Promise<ThreadLane>((resolve) => {
+      const waiters = this.#laneWaiters.get(threadId) ?? [];
+      waiters.push(resolve);
+      this.#laneWaiters.set(threadId, waiters);
+    });
+    const lane = await Promise.race([opened, ended]);
+    if (lane instanceof ThreadLane) return lane;
+    throw new ServerError('ATTACH_FAILED', 'The thread ended while the session was being attached.');
   }
 
   #trackWorkers(): void {
