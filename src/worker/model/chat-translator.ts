@@ -6,6 +6,7 @@
  */
 import type { TokenUsage } from '../../shared/events.ts';
 import { toTokenUsage } from './chat-usage.ts';
+import { DeltaTemplate, type SoleText } from './delta-template.ts';
 import { type ModelEvent, ModelFailure, type ModelFinish } from './model-adapter.ts';
 import { codeForStreamError, quoteProvider, readProviderError } from './model-errors.ts';
 import { ToolCallJoiner, type ToolCallPiece } from './tool-call-joiner.ts';
@@ -41,6 +42,7 @@ export class ChatTranslator {
   readonly #sink: (event: ModelEvent) => void;
   readonly #calls: ToolCallJoiner;
   readonly #apiKey: string | undefined;
+  readonly #template = new DeltaTemplate(readSoleText);
   #spoke = false;
   #refused = false;
   #done = false;
@@ -65,19 +67,12 @@ export class ChatTranslator {
       this.#done = true;
       return 'done';
     }
-    const chunk = parseChunk(data);
-    if (this.#model === undefined && typeof chunk.model === 'string') this.#model = chunk.model;
-    if (chunk.error != null || chunk.object === 'error') this.#throwProviderError(chunk);
-    // On the finish chunk or in a trailing one without choices; the last one counts.
-    if (typeof chunk.usage === 'object' && chunk.usage !== null) this.#usage = toTokenUsage(chunk.usage);
-    const choice = chunk.choices?.[0];
-    if (choice == null) return 'quiet';
-    const progress = choice.delta != null && this.#takeDelta(choice.delta);
-    if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') {
-      this.#finishReason = choice.finish_reason;
+    const quick = this.#template.match(data);
+    if (quick !== undefined) {
+      this.#sink({ type: this.#template.type, text: quick });
       return 'progress';
     }
-    return progress ? 'progress' : 'quiet';
+    return this.#takeChunk(data, parseChunk(data));
   }
 
   /**
@@ -103,10 +98,26 @@ export class ChatTranslator {
     };
   }
 
+  #takeChunk(data: string, chunk: ChatChunk): TakeResult {
+    if (this.#model === undefined && typeof chunk.model === 'string') this.#model = chunk.model;
+    if (chunk.error != null || chunk.object === 'error') this.#throwProviderError(chunk);
+    // On the finish chunk or in a trailing one without choices; the last one counts.
+    if (typeof chunk.usage === 'object' && chunk.usage !== null) this.#usage = toTokenUsage(chunk.usage);
+    const choice = chunk.choices?.[0];
+    if (choice == null) return 'quiet';
+    const progress = choice.delta != null && this.#takeDelta(choice.delta);
+    const sole = progress ? soleTextOf(chunk) : undefined;
+    if (sole !== undefined) this.#template.learn(data, sole);
+    if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') {
+      this.#finishReason = choice.finish_reason;
+      return 'progress';
+    }
+    return progress ? 'progress' : 'quiet';
+  }
+
   #takeDelta(delta: ChatDelta): boolean {
     let progress = false;
-    // A server that sends both names sends the same text twice.
-    const reasoning = typeof delta.reasoning_content === 'string' ? delta.reasoning_content : delta.reasoning;
+    const reasoning = reasoningOf(delta);
     if (typeof reasoning === 'string' && reasoning !== '') {
       this.#sink({ type: 'reasoning', text: reasoning });
       progress = true;
@@ -177,4 +188,30 @@ function parseChunk(data: string): ChatChunk {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('an event that is not a JSON object');
   return value;
+}
+
+/** A server that sends both names sends the same text twice. */
+function reasoningOf(delta: ChatDelta): unknown {
+  return typeof delta.reasoning_content === 'string' ? delta.reasoning_content : delta.reasoning;
+}
+
+/** What the chunk adds, when it does nothing else that this translator looks at. */
+function soleTextOf(chunk: ChatChunk): SoleText | undefined {
+  const choice = chunk.choices?.[0];
+  const delta = choice?.delta;
+  if (delta == null || chunk.usage != null || chunk.error != null || chunk.object === 'error') return undefined;
+  if (choice?.finish_reason || delta.tool_calls != null || delta.refusal) return undefined;
+  const { content } = delta;
+  const reasoning = reasoningOf(delta);
+  if (typeof content === 'string' && content !== '') return reasoning ? undefined : { type: 'text', text: content };
+  return typeof reasoning === 'string' && reasoning !== '' && !content ? { type: 'reasoning', text: reasoning } : undefined;
+}
+
+function readSoleText(data: string): SoleText | undefined {
+  try {
+    return soleTextOf(parseChunk(data));
+  } catch {
+    // The text stood somewhere else than in a string of the chunk; the caller tries the next place.
+    return undefined;
+  }
 }

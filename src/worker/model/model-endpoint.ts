@@ -66,7 +66,7 @@ export const guardedLookup: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-const agentOptions = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 64 } as const;
+const agentOptions = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256 } as const;
 let plainAgent: HttpAgent | undefined;
 let secureAgent: HttpsAgent | undefined;
 

@@ -3,7 +3,7 @@
  */
 import { once } from 'node:events';
 import { createServer as createTcpServer } from 'node:net';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import t, { type Test } from 'tap';
 import {
   type ModelEvent,
@@ -14,7 +14,7 @@ import {
 } from '../../../../src/worker/model/model-adapter.ts';
 import type { ChatConfig } from '../../../../src/worker/model/chat-request.ts';
 import { OpenAiChatModel } from '../../../../src/worker/model/openai-chat.ts';
-import { parseEndpoint } from '../../../../src/worker/model/model-endpoint.ts';
+import { guardedLookup, parseEndpoint } from '../../../../src/worker/model/model-endpoint.ts';
 import type { SseLimits } from '../../../../src/worker/model/sse-decoder.ts';
 import { chunkJson } from '../../../support/answer-frames.ts';
 import type { AnswerPlan } from '../../../support/answer-plan.ts';
@@ -351,7 +351,7 @@ t.test('HTTP statuses', async (t) => {
     }
     const plain = await ask(status(500, `\u001b[31mstack ${key}\u0000\n${'y'.repeat(200_000)}`));
     t.notMatch(plain.failure?.message, canary);
-    t.notMatch(plain.failure?.message, /[\u0000-\u001f]/);
+    t.notMatch(plain.failure?.message, /\p{Cc}/u);
     const inStream = await ask({ raw: [JSON.stringify({ error: { message: `key ${key}` } })] });
     t.notMatch(inStream.failure?.message, canary);
     const started = performance.now();
@@ -616,4 +616,14 @@ t.test('addresses', async (t) => {
     path: '/v1/chat/completions?api=2',
     label: '[::1]:8080',
   });
+
+  t.equal(
+    (await ask({ tokens: 1 }, { config: { baseUrl: server.baseUrl.replace('127.0.0.1', 'localhost') } })).text,
+    'tok0 ',
+    'a name is looked up',
+  );
+  for (const all of [true, false]) {
+    const refused = await new Promise((resolve) => guardedLookup('169.254.169.254', { all }, (error) => resolve(error?.code)));
+    t.equal(refused, 'ELINKLOCAL', 'also when only the resolver tells');
+  }
 });

@@ -1,7 +1,7 @@
 /**
  * Replayed streams, the choice of an adapter, and the retry policy.
  */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import t from 'tap';
 import type { ModelConfig } from '../../../../src/shared/config.ts';
 import { createModel } from '../../../../src/worker/model/create-model.ts';
