@@ -38,7 +38,7 @@ export class ArgumentChecker {
     try {
       args = rawArguments.trim() === '' ? {} : JSON.parse(rawArguments);
     } catch (error) {
-      return this.#invalid(`are not valid JSON: ${jsonFault(error)}`);
+      return this.#invalid(`are not valid JSON: ${jsonFault(error, rawArguments)}`);
     }
     const faults = this.#faults(args, rawArguments.length <= maxLengthForAll);
     return faults.length === 0 ? { ok: true, args } : this.#invalid(`do not match its schema: ${faults.join('; ')}`);
@@ -74,12 +74,12 @@ export class ArgumentChecker {
   }
 }
 
-function jsonFault(error: unknown): string {
+/** A text that ends too early was most likely cut off by the model's output limit; that needs another cure than a typo. */
+function jsonFault(error: unknown, raw: string): string {
   const message = error instanceof Error ? error.message : '';
-  return /end of JSON|Unterminated|Expected .* at position \d+ \(line \d+ column \d+\)$/.test(message) &&
-    /end of|Unterminated/.test(message)
-    ? 'they end too early, as if cut off'
-    : 'they cannot be parsed';
+  const position = /at position (\d+)/.exec(message)?.[1];
+  const atEnd = position !== undefined && Number(position) >= raw.trimEnd().length;
+  return atEnd || /Unterminated|Unexpected end/.test(message) ? 'they end too early, as if cut off' : 'they cannot be parsed';
 }
 
 /** One fault in words, or `undefined` for entries that only say that something below them failed. */

@@ -24,7 +24,7 @@ const maxLineChars = 2000;
 const maxWindowBytes = 51_200;
 /** From this size on, lines after the window are not counted: the rest of the file is left alone. */
 const streamFrom = 10 * 1024 * 1024;
-const chunkBytes = 64 * 1024;
+const chunkBytes = 256 * 1024;
 
 export interface ReadArgs {
   readonly file_path: string;
@@ -45,8 +45,8 @@ async function scan(opened: OpenedFile, args: ReadArgs, context: ToolContext): P
     maxLineChars,
     maxBytes: maxWindowBytes,
   });
-  const chunk = Buffer.allocUnsafe(chunkBytes);
   // The probe must see its whole head at once, and reads may be short.
+  const chunk = Buffer.allocUnsafe(Math.max(probeBytes, Math.min(chunkBytes, opened.stats.size)) + 1);
   let filled = 0;
   let probed = false;
   for (;;) {

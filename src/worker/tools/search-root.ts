@@ -26,7 +26,7 @@ export interface SearchRoot {
   /** ripgrep's options for the wanted files. */
   readonly options: readonly string[];
   /** A path as ripgrep printed it, absolute. */
-  found(printed: string): string;
+  readonly found: (printed: string) => string;
   close(): Promise<void>;
 }
 
