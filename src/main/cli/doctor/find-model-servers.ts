@@ -6,7 +6,7 @@
  */
 import { getJson, readModelList } from './get-json.ts';
 
-const timeoutMs = 150;
+const defaultTimeoutMs = 150;
 
 export interface FoundServer {
   readonly product: string;
@@ -28,7 +28,7 @@ export const defaultProbes: readonly Probe[] = [
   { product: 'LM Studio', port: 1234 },
 ];
 
-async function get(port: number, path: string): Promise<unknown> {
+async function get(port: number, path: string, timeoutMs: number): Promise<unknown> {
   const result = await getJson(`http://127.0.0.1:${port}${path}`, { timeoutMs });
   return result.kind === 'answer' && result.status === 200 ? result.json : undefined;
 }
@@ -39,9 +39,9 @@ function textField(json: unknown, field: string): string | undefined {
 }
 
 /** Whether the server shows, beside its list of models, what this product shows. */
-async function isProduct(probe: Probe): Promise<boolean> {
-  if (probe.product === 'Ollama') return textField(await get(probe.port, '/api/version'), 'version') !== undefined;
-  if (probe.product === 'llama.cpp') return textField(await get(probe.port, '/health'), 'status') !== undefined;
+async function isProduct(probe: Probe, timeoutMs: number): Promise<boolean> {
+  if (probe.product === 'Ollama') return textField(await get(probe.port, '/api/version', timeoutMs), 'version') !== undefined;
+  if (probe.product === 'llama.cpp') return textField(await get(probe.port, '/health', timeoutMs), 'status') !== undefined;
   return true;
 }
 
@@ -51,9 +51,9 @@ function productName(probe: Probe, owner: string | undefined): string {
   return probe.product === 'vLLM' || probe.product === 'LM Studio' ? `OpenAI-compatible server (perhaps ${probe.product})` : probe.product;
 }
 
-async function look(probe: Probe): Promise<FoundServer | undefined> {
-  const models = readModelList(await get(probe.port, '/v1/models'));
-  if (models === undefined || !(await isProduct(probe))) return undefined;
+async function look(probe: Probe, timeoutMs: number): Promise<FoundServer | undefined> {
+  const models = readModelList(await get(probe.port, '/v1/models', timeoutMs));
+  if (models === undefined || !(await isProduct(probe, timeoutMs))) return undefined;
   return {
     product: productName(probe, models[0]?.owner),
     baseUrl: `http://127.0.0.1:${probe.port}/v1`,
@@ -61,8 +61,8 @@ async function look(probe: Probe): Promise<FoundServer | undefined> {
   };
 }
 
-/** All that were found, in the order of the probes. Never rejects. */
-export async function findModelServers(probes: readonly Probe[] = defaultProbes): Promise<FoundServer[]> {
-  const found = await Promise.all(probes.map(look));
+/** All that were found, in the order of the probes. `timeoutMs` is for each GET. Never rejects. */
+export async function findModelServers(probes: readonly Probe[] = defaultProbes, timeoutMs = defaultTimeoutMs): Promise<FoundServer[]> {
+  const found = await Promise.all(probes.map(async (probe) => await look(probe, timeoutMs)));
   return found.filter((server) => server !== undefined);
 }

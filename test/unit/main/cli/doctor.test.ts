@@ -54,14 +54,17 @@ t.test('model servers are known by the shape of their answers, and asked with GE
   const vllm = await listen(t, { '/v1/models': models('vllm', 'm1', 'm2') });
   const web = await listen(t, { '/health': { text: 'ok' }, '/v1/models': { text: '<html>' } });
   const silent = await listen(t, { '/v1/models': 'silent' });
-  const found = await findModelServers([
-    { product: 'Ollama', port: ollama.port },
-    { product: 'llama.cpp', port: llama.port },
-    { product: 'vLLM', port: vllm.port },
-    { product: 'llama.cpp', port: web.port },
-    { product: 'LM Studio', port: silent.port },
-    { product: 'Ollama', port: 1 },
-  ]);
+  t.same(await findModelServers([{ product: 'LM Studio', port: silent.port }], 50), [], 'a silent port costs only the time limit');
+  const found = await findModelServers(
+    [
+      { product: 'Ollama', port: ollama.port },
+      { product: 'llama.cpp', port: llama.port },
+      { product: 'vLLM', port: vllm.port },
+      { product: 'llama.cpp', port: web.port },
+      { product: 'Ollama', port: 1 },
+    ],
+    20_000,
+  );
   t.same(
     found.map((server) => [server.product, server.models]),
     [
