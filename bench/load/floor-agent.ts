@@ -30,6 +30,7 @@ function take(frame: { id?: unknown; method?: string; params?: any }): void {
     case 'session/prompt':
       stream(frame.id, frame.params);
       break;
+    case undefined:
     default:
       break;
   }

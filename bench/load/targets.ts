@@ -44,7 +44,7 @@ export interface Target {
   /** From the start of the process to the answer of `initialize`. */
   readonly initializeMs: number;
   /** Ends the agent; milliseconds until its exit. */
-  close(): Promise<number>;
+  readonly close: () => Promise<number>;
 }
 
 export async function startTarget(name: TargetName, model: ModelServerProcess): Promise<Target> {
@@ -68,10 +68,7 @@ export async function startTarget(name: TargetName, model: ModelServerProcess): 
 function commandFor(name: TargetName, baseUrl: string, stateDir: string): string[] {
   if (name === 'floor') return [process.execPath, join(built, 'bench', 'load', 'floor-agent.js'), `${baseUrl}/chat/completions`];
   const [isolation, threads] = name.split(':');
-  return [
-    process.execPath,
-    cli,
-    ...['--state-dir', stateDir, '--base-url', baseUrl, '--model', 'bench', '--isolation', isolation ?? 'shared'],
-    ...(threads === undefined ? [] : ['--max-threads', threads]),
-  ];
+  const flags = ['--state-dir', stateDir, '--base-url', baseUrl, '--model', 'bench', '--isolation', isolation ?? 'shared'];
+  if (threads !== undefined) flags.push('--max-threads', threads);
+  return [process.execPath, cli, ...flags];
 }

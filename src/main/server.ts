@@ -29,6 +29,8 @@ export interface ServeOptions {
   /** The thread bundles, as absolute paths. */
   readonly sessionThreadPath: string;
   readonly brokerPath: string;
+  /** Environment variables that no child process may see, whatever their names look like. */
+  readonly withheldVariables: readonly string[];
   /** Where this program's settings are. */
   readonly configDirectories: readonly string[];
 }
@@ -73,6 +75,7 @@ class Server {
     this.#permissions = new PermissionChannel(() => this.#connection?.client);
     this.#broker = new BrokerThread({
       entryPath: options.brokerPath,
+      withheldVariables: options.withheldVariables,
       onStderr: (text) => this.#diagnostics.log('info', `broker: ${text}`),
       onDied: (reason) => this.#brokerDied(reason),
     });

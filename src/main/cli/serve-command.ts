@@ -29,6 +29,7 @@ export async function runServer(loaded: LoadedConfig, options: { handStarted: bo
     input: process.stdin,
     sessionThreadPath: join(dist, 'worker', 'session-thread.cjs'),
     brokerPath: join(dist, 'worker', 'broker.cjs'),
+    withheldVariables: loaded.settings.filter(({ name }) => name === 'api_key_env').map(({ value }) => String(value)),
     configDirectories: loaded.file === undefined ? [] : [dirname(loaded.file.path)],
   });
   // Everything is closed and written by now; an open stdin would keep the process alive.

@@ -1,10 +1,11 @@
 /**
  * A session on its thread, as main sees it: the calls it takes and the promise of its leaving.
  *
- * A comlink call to a dead thread never settles by itself, so every call is raced against the thread's end.
+ * A comlink call to a dead thread never settles by itself; our endpoint rejects it when the port closes.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { portEndpoint, type Remote, releaseProxy, wrap } from '../../shared/comlink.ts';
+import { ServerError } from '../../shared/errors.ts';
 import type { SessionApi } from '../../shared/thread-protocol.ts';
 import type { ThreadLane } from './thread-lane.ts';
 
@@ -40,7 +41,13 @@ export class AttachedSession {
   /** Calls the session; `undefined` when its thread ended before the answer. Rejects with the call's own ServerError. */
   async call<T>(use: (api: Remote<SessionApi>) => Promise<T>): Promise<T | undefined> {
     if (this.#departed !== undefined) return undefined;
-    const call = use(this.#api);
-    return await Promise.race([call, this.departure.then(() => undefined)]);
+    try {
+      return await use(this.#api);
+    } catch (error) {
+      // The port closes before the thread's last messages have been taken: the departure tells when that is done.
+      if (!(error instanceof ServerError) || error.code !== 'THREAD_LOST') throw error;
+      await this.departure;
+      return undefined;
+    }
   }
 }
