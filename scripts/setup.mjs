@@ -79,7 +79,7 @@ function install() {
   // The tests need the development packages also where NODE_ENV=production is set.
   const args = [command, '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--no-progress'];
   const npm = process.env.npm_execpath;
-  if (npm?.endsWith('.js')) run(process.execPath, [npm, ...args], env);
+  if (npm?.endsWith('npm-cli.js')) run(process.execPath, [npm, ...args], env);
   else run('npm', args, env);
 }
 

@@ -77,13 +77,14 @@ async function playScene(scene: Scene): Promise<string | undefined> {
   }
 }
 
-/** Without this an interrupted demo would leave its server behind. */
+/** Without this an interrupted demo would leave its server behind, and perhaps commands of it. A second signal ends at once. */
 function endOnSignal(scene: Scene): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
-      scene.server.kill();
-      output.write(`\nstopped; logs and workspaces are in ${scene.scratch}\n`);
-      process.exit(130);
+      void scene.server.stop().then(() => {
+        output.write(`\nstopped; logs and workspaces are in ${scene.scratch}\n`);
+        process.exit(130);
+      });
     });
   }
 }
