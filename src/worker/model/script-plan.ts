@@ -68,25 +68,28 @@ export function groupSteps(commands: readonly ScriptedCommand[]): ScriptStep[] {
   return steps;
 }
 
+function isScript(commands: readonly ScriptedCommand[]): boolean {
+  return commands.some((command) => command.kind !== 'unknown');
+}
+
 /**
- * Finds the script: the newest run of user messages since the last completed answer. A run that only holds bracketed lines, such as a
- * notice that a background command ended, does not replace the script above it.
+ * Finds the script: the newest run of user messages since the last completed answer. Of a run only the messages with commands count, so that a
+ * summary of earlier work above them is not read as one. A run that only holds bracketed lines, such as a notice that a background command
+ * ended, does not replace the script above it.
  *
  * @returns `undefined` when there is nothing but text that is no command
  */
 export function planScript(messages: readonly ModelMessage[]): ScriptPlan | undefined {
   let position = 0;
-  let text: string[] = [];
+  let run: ScriptedCommand[][] = [];
   for (let i = messages.length - 1; i >= 0; i -= 1) {
     const message = messages[i];
-    if (message?.role === 'user') text.unshift(message.text);
+    if (message?.role === 'user') run.unshift(parseScript(message.text));
     if (message?.role === 'user' && messages[i - 1]?.role !== 'user') {
-      const commands = parseScript(text.join('\n'));
-      text = [];
-      if (commands.some((command) => command.kind !== 'unknown')) {
-        return { steps: groupSteps(commands), position, since: messages.slice(i) };
-      }
-      if (commands.length > 0) return undefined;
+      const commands = run.filter(isScript).flat();
+      if (commands.length > 0) return { steps: groupSteps(commands), position, since: messages.slice(i) };
+      if (run.flat().length > 0) return undefined;
+      run = [];
     }
     if (message?.role === 'assistant') {
       if (message.toolCalls.length === 0) return undefined;

@@ -17,12 +17,21 @@ export type ScriptedCommand =
 const maxRepeat = 1_000_000;
 const maxWaitMs = 3_600_000;
 
-/** What a person can write, for the model's own explanation. */
-export const scriptedCommandHelp = `read FILE [from A to B]      grep PATTERN [in PATH-OR-GLOB]      glob PATTERN [in PATH]
-run COMMAND                  bg COMMAND                          output ID|last       kill ID|last
-write FILE <<EOF … EOF       edit FILE /old/new/                 todo x done; *doing; later
-say TEXT                     think TEXT                          wait MS
-repeat N TEXT                fail CODE [TIMES]                   & COMMAND (beside the one before it)`;
+/** What a person can write, for the model's own explanation. The dashes keep it from being read back as commands. */
+export const scriptedCommandHelp = [
+  'read FILE [from A to B]',
+  'grep PATTERN [in PATH-OR-GLOB]',
+  'glob PATTERN [in PATH]',
+  'run COMMAND, or bg COMMAND for the background',
+  'output ID, kill ID (or: last)',
+  'write FILE <<EOF, lines, EOF',
+  'edit FILE /old/new/',
+  'todo x done; *doing; later',
+  'say TEXT, think TEXT, wait MS, repeat N TEXT, fail CODE [TIMES]',
+  '& COMMAND runs beside the one before it',
+]
+  .map((line) => `- ${line}`)
+  .join('\n');
 
 type Parse = (rest: string, heredoc: string | undefined) => ScriptedCommand | undefined;
 

@@ -94,6 +94,10 @@ export class SseExchange {
       if (fromPool && request.reusedSocket && this.#response === undefined && isStale(error)) this.#send(false);
       else this.#fail(transportFailure(error, endpoint.label, this.#response !== undefined));
     });
+    // A socket can end without an error and without an answer, as after an upgrade that nobody asked for.
+    request.on('close', () => {
+      if (this.#request === request && this.#response === undefined) this.#fail(neverAnswered(endpoint.label));
+    });
     request.end(body);
   }
 
@@ -232,6 +236,10 @@ function isStale(error: NodeJS.ErrnoException): boolean {
 
 function aborted(): ModelFailure {
   return new ModelFailure('ABORTED', 'The model call was cancelled.');
+}
+
+function neverAnswered(label: string): ModelFailure {
+  return new ModelFailure('TRANSPORT', `The model server at ${label} closed the connection without an answer.`);
 }
 
 function closedEarly(): ModelFailure {

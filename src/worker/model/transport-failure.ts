@@ -16,12 +16,17 @@ const reasons: Readonly<Record<string, string>> = {
   EPROTO: 'it does not speak TLS there; use http in base_url',
 };
 
+function reasonOf(code: string, certificate: boolean): string {
+  if (certificate) return `its certificate was not accepted (${code})`;
+  if (code.startsWith('HPE_')) return 'what it sends is not HTTP';
+  return reasons[code] ?? (code === '' ? 'the connection failed' : code);
+}
+
 /** @param begun whether the answer's head had come: then the stream broke, else the request never got through */
 export function transportFailure(error: NodeJS.ErrnoException, label: string, begun: boolean): ModelFailure {
   const code = error.code ?? '';
   const certificate = /CERT|SELF_SIGNED|ALTNAME|UNABLE_TO_VERIFY/.test(code);
-  const reason =
-    reasons[code] ?? (certificate ? `its certificate was not accepted (${code})` : code === '' ? 'the connection failed' : code);
+  const reason = reasonOf(code, certificate);
   if (code === 'ELINKLOCAL' || certificate)
     return new ModelFailure('INVALID_REQUEST', `The model server at ${label} is not used: ${reason}.`);
   if (begun) return new ModelFailure('STREAM_CLOSED', `The model server at ${label} broke its answer off: ${reason}.`, { cause: error });

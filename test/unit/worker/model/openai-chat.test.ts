@@ -397,6 +397,32 @@ t.test('transport', async (t) => {
   server.reset();
 });
 
+t.test('servers that do not speak HTTP, or something else than asked', async (t) => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n';
+  const event = `data: ${chunkJson({ content: 'hi' }, 'stop')}\n\n`;
+  const cases: readonly (readonly [string, string])[] = [
+    ['220 mail.example ESMTP\r\n', 'TRANSPORT'],
+    ['HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n', 'TRANSPORT'],
+    ['', 'TRANSPORT'],
+    [`${head}transfer-encoding: chunked\r\n\r\nzz\r\n`, 'STREAM_CLOSED'],
+    [`${head}content-length: 9999\r\n\r\n${event}`, 'STREAM_CLOSED'],
+    [`HTTP/1.0 200 OK\r\n\r\n${event}`, 'stop'],
+    ['HTTP/1.1 204 No Content\r\n\r\n', 'MALFORMED_RESPONSE'],
+    ['HTTP/1.1 500 Oops\r\ncontent-length: 9999\r\n\r\npart', 'SERVER'],
+  ];
+  for (const [answer, expected] of cases) {
+    const raw = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(answer));
+    }).listen(0, '127.0.0.1');
+    await once(raw, 'listening');
+    const { port } = raw.address() as { port: number };
+    const outcome = await ask(undefined, { config: { baseUrl: `http://127.0.0.1:${port}` } });
+    t.equal(outcome.failure?.code ?? outcome.finish?.reason, expected, answer.slice(0, 60));
+    raw.close();
+  }
+});
+
 t.test('timeouts', async (t) => {
   const quick = { firstByteTimeoutMs: 60, idleTimeoutMs: 60 };
   for (const fault of [{ kind: 'hang' }, { kind: 'stall-before' }, { kind: 'stall-mid', after: 2 }] as const) {

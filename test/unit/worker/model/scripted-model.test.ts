@@ -169,6 +169,9 @@ t.test('its place comes from the history alone', async (t) => {
     ['read', { file_path: 'z' }],
   ]);
   t.same(await next([user('read a\n\n[notes](file:///x)')]), [['read', { file_path: 'a' }]], 'a link is no command');
+  const help = (await ask(new ScriptedModel(0), [user('what can you do?')])).text;
+  t.equal(parseScript(help).filter((command) => command.kind !== 'unknown').length, 0, 'its own explanation is no script');
+  t.same(await next([user(`[Summary]\n\n${help}`), user('read a')]), [['read', { file_path: 'a' }]], 'nor is a summary above the prompt');
 });
 
 t.test('`last` is the newest background command, and its absence is said', async (t) => {
