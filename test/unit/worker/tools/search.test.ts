@@ -10,7 +10,10 @@ import { globFilter } from '../../../../src/worker/tools/glob-filter.ts';
 import { globPattern } from '../../../../src/worker/tools/glob-pattern.ts';
 import { globTool } from '../../../../src/worker/tools/glob.ts';
 import { grepTool } from '../../../../src/worker/tools/grep.ts';
+import { kernelNamesOpenFiles } from '../../../../src/worker/tools/opened-path.ts';
 import { testContext } from './tool-context.ts';
+
+const noKernelAnswer = 'without /proc/self/fd a very short race remains, as anchored-directory.ts says';
 
 const broker = new Broker({ onGroupStarted: () => {}, onGroupEnded: () => {}, mark: `search-test-${process.pid}`, ambient: process.env });
 t.teardown(() => broker.shutdown());
@@ -197,28 +200,32 @@ t.test('grep', async (t) => {
     t.match(await grepTool.execute({ pattern: 'x' }, search(cwd, { signal: controller.signal })), { code: 'ABORTED' });
   });
 
-  t.test('a root swapped for a link while searches run never leads outside', async (t) => {
-    const cwd = tree(t, { 'd/f.txt': 'needle inside\n' });
-    const outside = join(cwd, '..', 'outside');
-    writeFileSync(join(outside, 'f.txt'), 'needle secret\n');
-    const swapper = new Worker(new URL('./swap-directory.js', import.meta.url), { workerData: { cwd, outside } });
-    t.teardown(() => swapper.terminate());
-    await new Promise((resolve) => swapper.once('online', resolve));
-    let inside = 0;
-    const deadline = performance.now() + 20_000;
-    for (let round = 0; round < 120 && performance.now() < deadline; ) {
-      const args = { pattern: 'needle', path: round % 2 === 0 ? 'd' : 'd/f.txt' };
-      const access = grepTool.access(args, { cwd });
-      if (access.kind !== 'read' || access.paths[0] !== join(cwd, args.path)) continue;
-      round += 1;
-      const outcome = await grepTool.execute(args, search(cwd));
-      if (outcome.text.includes('secret')) t.fail('a search escaped');
-      if (outcome.text.includes('inside')) inside += 1;
-    }
-    await swapper.terminate();
-    rmSync(join(cwd, 'd'), { recursive: true, force: true });
-    t.ok(inside > 0, `${inside} searches found the file`);
-  });
+  t.test(
+    'a root swapped for a link while searches run never leads outside',
+    { skip: kernelNamesOpenFiles() ? false : noKernelAnswer },
+    async (t) => {
+      const cwd = tree(t, { 'd/f.txt': 'needle inside\n' });
+      const outside = join(cwd, '..', 'outside');
+      writeFileSync(join(outside, 'f.txt'), 'needle secret\n');
+      const swapper = new Worker(new URL('./swap-directory.js', import.meta.url), { workerData: { cwd, outside } });
+      t.teardown(() => swapper.terminate());
+      await new Promise((resolve) => swapper.once('online', resolve));
+      let inside = 0;
+      const deadline = performance.now() + 20_000;
+      for (let round = 0; round < 120 && performance.now() < deadline; ) {
+        const args = { pattern: 'needle', path: round % 2 === 0 ? 'd' : 'd/f.txt' };
+        const access = grepTool.access(args, { cwd });
+        if (access.kind !== 'read' || access.paths[0] !== join(cwd, args.path)) continue;
+        round += 1;
+        const outcome = await grepTool.execute(args, search(cwd));
+        if (outcome.text.includes('secret')) t.fail('a search escaped');
+        if (outcome.text.includes('inside')) inside += 1;
+      }
+      await swapper.terminate();
+      rmSync(join(cwd, 'd'), { recursive: true, force: true });
+      t.ok(inside > 0, `${inside} searches found the file`);
+    },
+  );
 });
 
 t.test('a decided place that changed is not searched', async (t) => {
