@@ -1,7 +1,8 @@
 /**
  * A session on its thread, as main sees it: the calls it takes and the promise of its leaving.
  *
- * A comlink call to a dead thread never settles by itself; our endpoint rejects it when the port closes.
+ * A comlink call to a dead thread never settles by itself; our endpoint rejects it when the port closes. A call that is open
+ * when the session leaves would not settle either: releasing the proxy forgets it. So every call ends with the departure.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { portEndpoint, type Remote, releaseProxy, wrap } from '../../shared/comlink.ts';
@@ -42,7 +43,7 @@ export class AttachedSession {
   async call<T>(use: (api: Remote<SessionApi>) => Promise<T>): Promise<T | undefined> {
     if (this.#departed !== undefined) return undefined;
     try {
-      return await use(this.#api);
+      return await Promise.race([use(this.#api), this.departure.then(() => undefined)]);
     } catch (error) {
       // The port closes before the thread's last messages have been taken: the departure tells when that is done.
       if (!(error instanceof ServerError) || error.code !== 'THREAD_LOST') throw error;

@@ -3,6 +3,7 @@
  * before any agent is built. Read-only; needs no lock.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { basename, extname } from 'node:path';
 import { ServerError } from '../errors.ts';
 import type { SessionHeader } from '../events.ts';
 import { errorCode, logCorrupt } from './log-faults.ts';
@@ -60,7 +61,10 @@ function readFirstLine(path: string, fd: number): SessionHeader {
 export function openFailed(path: string, error: unknown): ServerError {
   const code = errorCode(error);
   if (code === 'ENOENT' || code === 'ENOTDIR') {
-    return new ServerError('SESSION_NOT_FOUND', 'There is no session with this id.', { cause: error });
+    return new ServerError('SESSION_NOT_FOUND', 'There is no session with this id.', {
+      data: { sessionId: basename(path, extname(path)) },
+      cause: error,
+    });
   }
   return logCorrupt(
     path,

@@ -1,0 +1,61 @@
+/**
+ * A server for a test, and what must hold of every server whatever was done to it: only valid frames on stdout, nothing on
+ * stderr, no stack and no path of this program in an error, and an orderly exit.
+ */
+import type { Test } from 'tap';
+import { type Frame, projectRoot, type ServerOptions, ServerProcess } from './server-process.ts';
+
+export interface StartOptions extends ServerOptions {
+  /** `false` leaves `initialize` to the test. */
+  readonly initialize?: false | object;
+}
+
+/** Starts a server that ends with the test at the latest. */
+export async function startServer(t: Test, options: StartOptions = {}): Promise<ServerProcess> {
+  const { initialize, ...rest } = options;
+  const server = new ServerProcess(rest);
+  t.teardown(() => server.dispose());
+  if (initialize !== false) await server.initialize(initialize);
+  return server;
+}
+
+/** Lets the server end as a leaving client does, and checks all it ever wrote. */
+export async function endServer(t: Test, server: ServerProcess): Promise<void> {
+  const exit = await server.close();
+  t.same(exit, { code: 0, signal: null }, 'the server exits 0');
+  checkOutput(t, server);
+}
+
+/** Checks what the server has written so far. */
+export function checkOutput(t: Test, server: ServerProcess): void {
+  t.same(server.violations, [], 'every line of stdout is one valid frame');
+  t.equal(server.stderr, '', 'stderr is quiet');
+  for (const { error } of server.frames) {
+    if (error === undefined) continue;
+    const text = JSON.stringify(error);
+    if (!/\\n\s+at |node:internal|node_modules/.test(text) && !text.includes(projectRoot)) continue;
+    t.fail(`an error shows the inside of the server: ${text}`);
+  }
+}
+
+/** Sends bytes and gives every frame that came before the answer to a request sent behind them, once `answers` are there. */
+export async function exchange(server: ServerProcess, bytes: string | Buffer, answers: number): Promise<Frame[]> {
+  const from = server.frames.length;
+  server.sendRaw(bytes);
+  while (server.frames.length - from < answers) await server.next(() => true, `answer ${server.frames.length - from + 1} of ${answers}`);
+  const sentinel = await server.request('session/list', {});
+  return server.frames.slice(from).filter((frame) => frame !== sentinel);
+}
+
+/** The updates of one tool call, in order. */
+export function updatesOfCall(server: ServerProcess, sessionId: string, toolCallId: string): any[] {
+  return server.updates(sessionId).filter((update) => update.toolCallId === toolCallId);
+}
+
+/** The ids of a session's tool calls, in the order in which they were announced. */
+export function callIds(server: ServerProcess, sessionId: string): string[] {
+  return server
+    .updates(sessionId)
+    .filter((update) => update.sessionUpdate === 'tool_call')
+    .map((update) => update.toolCallId);
+}
