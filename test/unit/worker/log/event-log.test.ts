@@ -1,5 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
@@ -7,58 +6,30 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   renameSync,
-  rmdirSync,
-  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import * as fc from 'fast-check';
 import t from 'tap';
-import type { EventInput, EventType, LogEvent } from '../../../../src/shared/events.ts';
-import { eventTypes } from '../../../../src/shared/log/event-types.ts';
+import type { EventInput, LogEvent } from '../../../../src/shared/events.ts';
 import { sealLine } from '../../../../src/shared/log/line-seal.ts';
-import { createSessionFile, type SessionPaths, sessionPaths } from '../../../../src/shared/log/session-paths.ts';
-import { EventLog, type EventLogOptions } from '../../../../src/worker/log/event-log.ts';
-import { readLog } from '../../../../src/worker/log/log-reader.ts';
+import { createSessionFile, sessionPaths } from '../../../../src/shared/log/session-paths.ts';
+import type { EventLog } from '../../../../src/worker/log/event-log.ts';
 import { SessionLock } from '../../../../src/worker/log/session-lock.ts';
-import { sample, sampleHeader, sampleId, samples, wholeTurn } from '../../shared/log/sample-events.ts';
+import { sample, sampleHeader, sampleId, wholeTurn } from '../../shared/log/sample-events.ts';
+import { makeLog, openLog } from './open-log.ts';
 
 const children = new URL('./children/', import.meta.url);
 
-async function openLog(paths: SessionPaths, options: Partial<EventLogOptions> = {}) {
-  const events: LogEvent[] = [];
-  const log = await EventLog.open({
-    path: paths.log,
-    lockPath: paths.lock,
-    serverNonce: 'me',
-    threadId: 1,
-    onEvent: (event) => {
-      events.push(event);
-    },
-    ...options,
-  });
-  return { log, events };
-}
-
-/** A closed log of these events. */
-async function makeLog(stateDir: string, inputs: readonly EventInput[]): Promise<{ paths: SessionPaths; written: LogEvent[] }> {
-  const paths = createSessionFile(stateDir, sampleHeader());
-  const { log } = await openLog(paths);
-  const written = inputs.map((input) => log.append(input));
-  await log.close();
-  return { paths, written };
-}
+/** The line behind the header and a whole turn. */
+const afterWholeTurn = wholeTurn.length + 2;
 
 const filler: EventInput = { type: 'history/compacted', data: { throughSeq: 0, summary: 'x'.repeat(1000) } };
 
@@ -90,107 +61,12 @@ t.test('what was appended is read again, in order, with contiguous seq', async (
   t.throws(() => second.log.append(sample('mode/change')), { code: 'LOG_WRITE_FAILED' });
 });
 
-t.test('property: any sequence of events reads back as it was written', async (t) => {
-  // Texts and members of any kind beside the ones that give a type its shape.
-  const extra = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ noUnicodeString: false }), {
-    maxKeys: 4,
-    noNullPrototype: true,
-  });
-  const anyEvent = fc
-    .record({ type: fc.constantFrom(...(Object.keys(eventTypes) as EventType[])), extra })
-    .map(({ type, extra }) => ({ type, data: { ...extra, ...samples[type] } }));
-  const stateDir = t.testdir();
-  const seed = Date.now();
-  t.comment(`seed ${seed}`);
-  await fc.assert(
-    fc.asyncProperty(fc.array(anyEvent, { maxLength: 30 }), async (inputs) => {
-      rmSync(join(stateDir, 'sessions'), { recursive: true, force: true });
-      // The end closes whatever the sequence opened: repair must add nothing.
-      const { paths, written } = await makeLog(stateDir, [...(inputs as EventInput[]), sample('turn/end')]);
-      const { log, events } = await openLog(paths);
-      await log.close();
-      return JSON.stringify(events) === JSON.stringify(written) && log.report.torn === undefined;
-    }),
-    { seed, numRuns: 100 },
-  );
-});
-
-t.test('a log cut at any byte loads without its torn record only, and goes on', async (t) => {
-  const stateDir = t.testdir();
-  const { paths, written } = await makeLog(stateDir, wholeTurn);
-  const whole = readFileSync(paths.log);
-  const ends = [...whole.keys()].filter((index) => whole[index] === 10).map((index) => index + 1);
-  const headerEnd = ends[0] ?? 0;
-  let wrong = 0;
-  for (let length = headerEnd; length <= whole.length; length += 1) {
-    writeFileSync(paths.log, whole.subarray(0, length));
-    const { log, events } = await openLog(paths, { sync: async () => {} });
-    const complete = ends.filter((end) => end <= length).length - 1;
-    const keptEnd = ends[complete] ?? 0;
-    const torn = keptEnd === length ? undefined : { offset: keptEnd, bytes: length - keptEnd, line: complete + 2 };
-    const isAsWritten = JSON.stringify(events.slice(0, complete)) === JSON.stringify(written.slice(0, complete));
-    const added = log.append(sample('mode/change'));
-    await log.close();
-    const again = await openLog(paths, { sync: async () => {} });
-    await again.log.close();
-    const isWhole = JSON.stringify(again.events) === JSON.stringify([...events, added]) && again.log.report.torn === undefined;
-    const isClosed = events.length === complete + log.report.repaired && again.log.report.repaired === 0;
-    if (!isAsWritten || !isWhole || !isClosed || JSON.stringify(log.report.torn) !== JSON.stringify(torn)) {
-      wrong += 1;
-      t.fail(`cut at ${length}`, { report: log.report, torn, isAsWritten, isWhole, isClosed });
-    }
-  }
-  t.equal(wrong, 0, `${whole.length - headerEnd + 1} cuts`);
-  for (const length of [0, 1, headerEnd - 1]) {
-    writeFileSync(paths.log, whole.subarray(0, length));
-    await t.rejects(openLog(paths), { code: 'LOG_CORRUPT', data: { line: 1 } }, `header cut at ${length}`);
-    t.equal(statSync(paths.log).size, length, 'left alone');
-  }
-});
-
-/** What is wrong with how the damage in `line` is refused, by a mere reading or by a whole opening. */
-async function refusal(paths: SessionPaths, line: number, isWholeOpening: boolean): Promise<string | undefined> {
-  const fd = openSync(paths.log, 'r');
-  try {
-    const source = { fd, path: paths.log, size: statSync(paths.log).size };
-    await (isWholeOpening ? openLog(paths).then(({ log }) => log.close()) : readLog(source, () => {}));
-    return 'accepted';
-  } catch (error) {
-    const { code, data, message } = error as { code: string; data?: { file: string; line: number }; message: string };
-    const isNamed = data?.line === line && data.file === `${sampleId}.jsonl` && message.includes(`line ${line}`);
-    return code === 'LOG_CORRUPT' && isNamed ? undefined : `${code} ${message}`;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-t.test('any flipped bit before the last line is refused by name and line, and the file left alone', async (t) => {
-  const { paths } = await makeLog(t.testdir(), wholeTurn);
-  const whole = readFileSync(paths.log);
-  const lastLine = whole.lastIndexOf(10, whole.length - 2) + 1;
-  const headerEnd = whole.indexOf(10) + 1;
-  let passed = 0;
-  let line = 2;
-  for (let index = headerEnd; index < lastLine; index += 1) {
-    const bytes = Buffer.from(whole);
-    bytes[index] = (bytes[index] ?? 0) ^ (1 << (index % 8));
-    writeFileSync(paths.log, bytes);
-    const problem = await refusal(paths, line, index % 23 === 0);
-    if (problem !== undefined || !readFileSync(paths.log).equals(bytes) || existsSync(paths.lock)) {
-      passed += 1;
-      t.fail(`byte ${index} of line ${line}: ${problem ?? 'file or lock changed'}`);
-    }
-    line += whole[index] === 10 ? 1 : 0;
-  }
-  t.equal(passed, 0, `${lastLine - headerEnd} flips`);
-});
-
 t.test('lines that parse but do not belong are refused', async (t) => {
   const { paths } = await makeLog(t.testdir(), wholeTurn);
-  const good = { type: 'mode/change', seq: 13, time: 1, data: { mode: 'ask' } };
+  const good = { type: 'mode/change', seq: wholeTurn.length, time: 1, data: { mode: 'ask' } };
   const cases: [string, unknown][] = [
-    ['a gap in seq', { ...good, seq: 14 }],
-    ['a repeated seq', { ...good, seq: 12 }],
+    ['a gap in seq', { ...good, seq: good.seq + 1 }],
+    ['a repeated seq', { ...good, seq: good.seq - 1 }],
     ['an unknown type', { ...good, type: 'future/thing' }],
     ['a type that only objects have', { ...good, type: 'constructor' }],
     ['no type', { ...good, type: undefined }],
@@ -204,16 +80,16 @@ t.test('lines that parse but do not belong are refused', async (t) => {
   const whole = readFileSync(paths.log);
   for (const [name, value] of cases) {
     writeFileSync(paths.log, Buffer.concat([whole, Buffer.from(`${JSON.stringify(value)}\n`)]));
-    await t.rejects(openLog(paths), { code: 'LOG_CORRUPT', data: { line: 15 } }, name);
+    await t.rejects(openLog(paths), { code: 'LOG_CORRUPT', data: { line: afterWholeTurn } }, name);
   }
   writeFileSync(paths.log, whole);
   appendFileSync(paths.log, `${JSON.stringify({ ...good, type: 'future/thing', ignorable: true })}\n`);
-  appendFileSync(paths.log, sealLine(JSON.stringify({ ...good, seq: 14 })));
+  appendFileSync(paths.log, sealLine(JSON.stringify({ ...good, seq: good.seq + 1 })));
   const { log, events } = await openLog(paths);
   await log.close();
   t.same(
     events.slice(-2).map((event) => event.seq),
-    [12, 14],
+    [good.seq - 1, good.seq + 1],
     'an ignorable event is counted and passed over',
   );
 });
@@ -226,15 +102,15 @@ t.test('a last line that is whole but unreadable is dropped and reported; zeros 
     const { log, events } = await openLog(paths);
     await log.close();
     t.equal(events.length, wholeTurn.length);
-    t.same(log.report, { torn: { offset: size, bytes: tail.length, line: 15 }, repaired: 0 });
+    t.same(log.report, { torn: { offset: size, bytes: tail.length, line: afterWholeTurn }, repaired: 0 });
     t.equal(statSync(paths.log).size, size);
   }
 });
 
 t.test('a line made by hand whose data is not that of its type is refused', async (t) => {
   const { paths } = await makeLog(t.testdir(), wholeTurn);
-  appendFileSync(paths.log, `${JSON.stringify({ type: 'assistant/message', seq: 13, time: 1, data: {} })}\n`);
-  await t.rejects(openLog(paths), { code: 'LOG_CORRUPT', data: { line: 15 } });
+  appendFileSync(paths.log, `${JSON.stringify({ type: 'assistant/message', seq: wholeTurn.length, time: 1, data: {} })}\n`);
+  await t.rejects(openLog(paths), { code: 'LOG_CORRUPT', data: { line: afterWholeTurn } });
 });
 
 t.test('a log of a later version is refused and left alone', async (t) => {
@@ -247,12 +123,13 @@ t.test('a log of a later version is refused and left alone', async (t) => {
 });
 
 t.test('an interrupted turn is closed on opening, once', async (t) => {
-  const { paths } = await makeLog(t.testdir(), wholeTurn.slice(0, 10));
+  const resultAt = wholeTurn.findIndex(({ type }) => type === 'tool/result');
+  const { paths } = await makeLog(t.testdir(), wholeTurn.slice(0, resultAt));
   const first = await openLog(paths);
   await first.log.close();
   t.same(first.log.report, { torn: undefined, repaired: 3 });
   t.same(
-    first.events.slice(10).map((event) => (event.type === 'tool/result' ? event.data.code : event.type)),
+    first.events.slice(resultAt).map((event) => (event.type === 'tool/result' ? event.data.code : event.type)),
     ['TOOL_OUTCOME_UNKNOWN', 'step/end', 'turn/end'],
   );
   const second = await openLog(paths);
@@ -414,72 +291,46 @@ t.test('a record that does not fit is refused wholly, and the next one that fits
   t.equal(log.report.torn, undefined);
 });
 
-// Not below a fixture: tap would try to remove it while it is mounted.
-const mnt = mkdtempSync(join(tmpdir(), 'dsh-acp-log-'));
-const canMount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', mnt]).status === 0;
-t.teardown(() => {
-  if (canMount) {
-    spawnSync('umount', [mnt]);
+/** A directory on an empty disk of 128 KB; undefined where this user may not mount one. */
+function smallDisk(dir: string): { path: string; fd: number } | undefined {
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', dir]).status !== 0) {
+    return undefined;
   }
-  rmdirSync(mnt);
-});
+  const fd = openSync(dir, 'r');
+  // Detached at once, it lives as long as the descriptor: a test that is killed leaves no mount behind.
+  spawnSync('umount', ['-l', dir]);
+  return { path: `/proc/self/fd/${fd}`, fd };
+}
 
-t.test(
-  'a full disk refuses records and the log goes on once there is space',
-  { skip: canMount ? false : 'only root can mount a small disk' },
-  async (t) => {
-    const { paths } = await makeLog(mnt, wholeTurn);
-    const { log } = await openLog(paths);
-    writeFileSync(join(mnt, 'ballast'), Buffer.alloc(60_000));
-    let accepted = 0;
-    const fill = () => {
-      for (;;) {
-        log.append({ type: 'history/compacted', data: { throughSeq: 0, summary: 'x'.repeat(3001) } });
-        accepted += 1;
-      }
-    };
-    t.throws(fill, { code: 'LOG_WRITE_FAILED', data: { reason: 'ENOSPC' } });
-    const size = statSync(paths.log).size;
-    t.throws(fill, { code: 'LOG_WRITE_FAILED' });
-    t.equal(statSync(paths.log).size, size);
-    t.equal(readFileSync(paths.log).at(-1), 10, 'whole lines only');
-    unlinkSync(join(mnt, 'ballast'));
-    log.append(sample('mode/change'));
-    await log.close();
-    const again = await openLog(paths);
-    await again.log.close();
-    t.equal(again.log.eventCount, wholeTurn.length + accepted + 1);
-  },
-);
-
-t.test('a writer killed at any moment loses no record that a barrier acknowledged', async (t) => {
-  const paths = createSessionFile(t.testdir(), sampleHeader());
-  const child = fileURLToPath(new URL('writer-child.js', children));
-  let total = 0;
-  let tornTails = 0;
-  for (let round = 0; round < 10; round += 1) {
-    const writer = spawn(process.execPath, [child, paths.log, paths.lock, `round-${round}`], { stdio: ['ignore', 'pipe', 'inherit'] });
-    t.teardown(() => writer.kill('SIGKILL'));
-    let acknowledged = 0;
-    let left = 1 + ((round * 13) % 17);
-    for await (const line of createInterface({ input: writer.stdout })) {
-      acknowledged = Number(line);
-      left -= 1;
-      if (left === 0) {
-        writer.kill('SIGKILL');
-      }
-    }
-    if (writer.exitCode === null && writer.signalCode === null) {
-      await once(writer, 'exit');
-    }
-    const { log, events } = await openLog(paths);
-    await log.close();
-    tornTails += log.report.torn === undefined ? 0 : 1;
-    t.ok(acknowledged > total && log.eventCount >= acknowledged, `${log.eventCount} events, ${acknowledged} acknowledged`);
-    t.ok(events.every((event, seq) => event.type === 'history/pruned' && event.data.keepChars === seq));
-    total = log.eventCount;
+t.test('a full disk refuses records and the log goes on once there is space', async (t) => {
+  const disk = smallDisk(t.testdir());
+  if (disk === undefined) {
+    // The file size limit above tests the same way out; only the name of the fault differs.
+    t.comment('not tried: only root can mount a small disk');
+    return;
   }
-  t.comment(`${total} events, ${tornTails} torn tails`);
+  t.teardown(() => closeSync(disk.fd));
+  const { paths } = await makeLog(disk.path, wholeTurn);
+  const { log } = await openLog(paths);
+  writeFileSync(join(disk.path, 'ballast'), Buffer.alloc(60_000));
+  let accepted = 0;
+  const fill = () => {
+    for (;;) {
+      log.append({ type: 'history/compacted', data: { throughSeq: 0, summary: 'x'.repeat(3001) } });
+      accepted += 1;
+    }
+  };
+  t.throws(fill, { code: 'LOG_WRITE_FAILED', data: { reason: 'ENOSPC' } });
+  const size = statSync(paths.log).size;
+  t.throws(fill, { code: 'LOG_WRITE_FAILED' });
+  t.equal(statSync(paths.log).size, size);
+  t.equal(readFileSync(paths.log).at(-1), 10, 'whole lines only');
+  unlinkSync(join(disk.path, 'ballast'));
+  log.append(sample('mode/change'));
+  await log.close();
+  const again = await openLog(paths);
+  await again.log.close();
+  t.equal(again.log.eventCount, wholeTurn.length + accepted + 1);
 });
 
 t.test('lines longer than a read, and the longest that is allowed', async (t) => {
