@@ -3,7 +3,7 @@
  * and through nothing else, so a test can stand in for any part of it.
  */
 import type { SessionSettings } from '../../shared/config.ts';
-import type { ModelAdapter, ModelFailure, StreamOptions, ToolSchema } from '../model/model-adapter.ts';
+import type { ModelAdapter, ModelFailure, ToolSchema } from '../model/model-adapter.ts';
 import type { PermissionGate } from '../permission/permission-gate.ts';
 import type { AnyTool, ToolContext } from '../tools/tool.ts';
 import type { Sleep } from './abortable-sleep.ts';
@@ -43,7 +43,8 @@ export interface AgentDependencies {
   readonly nextDelay: NextDelay;
   /** Attempts a model call may take, the first included; told to the client with every retry. */
   readonly maxAttempts: number;
-  readonly whenWritable: StreamOptions['whenWritable'];
+  /** `undefined` when there is room for more streamed text; else a promise for it. An aborted `signal` ends the wait at once. */
+  readonly whenWritable: (signal: AbortSignal) => Promise<void> | undefined;
   /** A fresh, unique id for a message. */
   readonly newId: () => string;
   /** Monotonic, in milliseconds. */

@@ -49,9 +49,10 @@ export class AnswerStream {
 
   async #settle(): Promise<ModelFinish | Error> {
     const signal = AbortSignal.any([this.#scope.signal, this.#cut.signal]);
-    const { model, whenWritable, sleep } = this.#context;
+    const { model, sleep } = this.#context;
+    const options = { signal, whenWritable: () => this.#context.whenWritable(signal) };
     try {
-      const answer = model.stream(this.#question.request, (event) => this.#take(event), { signal, whenWritable });
+      const answer = model.stream(this.#question.request, (event) => this.#take(event), options);
       const settled = await settleOrAbandon(answer, signal, sleep);
       return settled === abandoned ? new ModelFailure('ABORTED', 'The model did not stop when it was asked to.') : settled;
     } catch (error) {

@@ -175,7 +175,7 @@ export class AttachedAgent implements SessionApi {
       toolParts: { broker, files: new FileObservations(), spillDir },
       maxAttempts,
       nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random) : undefined),
-      whenWritable: () => outbox.whenWritable(),
+      whenWritable: (signal) => outbox.whenWritable(signal),
       newId: randomUUID,
       now: () => performance.now(),
       random: Math.random,
