@@ -124,7 +124,10 @@ export interface EventData {
     /** The model name that the provider reported. */
     readonly model?: string;
   };
+  /** The call is taken up: before its permission is asked, and also when it is to be refused. Nothing has run yet. */
   'tool/call': { readonly turn: number; readonly step: number; readonly callId: string; readonly name: string; readonly arguments: string };
+  /** The tool's body runs next, as soon as this line is on the disk. A call without it has changed nothing. */
+  'tool/start': { readonly turn: number; readonly step: number; readonly callId: string };
   'tool/result': {
     readonly turn: number;
     readonly step: number;

@@ -17,6 +17,7 @@ export const eventTypes = {
   'assistant/chunk': true,
   'assistant/message': true,
   'tool/call': true,
+  'tool/start': true,
   'tool/result': true,
   'permission/asked': true,
   'permission/decided': true,

@@ -78,6 +78,7 @@ export class History {
       case 'thread/attached':
       case 'todo/write':
       case 'tool/call':
+      case 'tool/start':
         return; // For people and for the client; no model reads these.
     }
   }

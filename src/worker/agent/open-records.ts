@@ -12,8 +12,8 @@ interface OpenCall {
   readonly turn: number;
   readonly step: number;
   readonly request: ToolCallRequest;
-  /** Whether `tool/call` has been logged. */
-  started: boolean;
+  /** How far the log knows the call: named by the model, taken up by `tool/call`, or begun by `tool/start`. */
+  state: 'named' | 'called' | 'started';
 }
 
 export class OpenRecords {
@@ -39,11 +39,14 @@ export class OpenRecords {
         return;
       case 'assistant/message':
         for (const request of event.data.toolCalls) {
-          this.#calls.set(request.callId, { turn: event.data.turn, step: event.data.step, request, started: false });
+          this.#calls.set(request.callId, { turn: event.data.turn, step: event.data.step, request, state: 'named' });
         }
         return;
       case 'tool/call':
-        this.#start(event.data.callId);
+        this.#advance(event.data.callId, 'called');
+        return;
+      case 'tool/start':
+        this.#advance(event.data.callId, 'started');
         return;
       case 'tool/result':
         this.#calls.delete(event.data.callId);
@@ -84,22 +87,21 @@ export class OpenRecords {
     return [{ type: 'turn/end', data: { turn: this.#turn, reason, usage } }];
   }
 
-  #start(callId: string): void {
+  #advance(callId: string, state: OpenCall['state']): void {
     const call = this.#calls.get(callId);
-    if (call !== undefined) call.started = true;
+    if (call !== undefined) call.state = state;
   }
 }
 
-function callClosers({ turn, step, request, started }: OpenCall): EventInput[] {
+function callClosers({ turn, step, request, state }: OpenCall): EventInput[] {
   const { callId } = request;
   const result = { turn, step, callId, isError: true };
-  if (started) {
+  if (state === 'started') {
     const text = 'Error: the outcome of this call was not recorded. Check what it did before you repeat it.';
     return [{ type: 'tool/result', data: { ...result, text, code: 'TOOL_OUTCOME_UNKNOWN' } }];
   }
   const text = 'Error: not run, because the turn ended first.';
-  return [
-    { type: 'tool/call', data: { turn, step, callId, name: request.name, arguments: request.arguments } },
-    { type: 'tool/result', data: { ...result, text, code: 'ABORTED_BEFORE_DISPATCH' } },
-  ];
+  const refusal: EventInput = { type: 'tool/result', data: { ...result, text, code: 'ABORTED_BEFORE_DISPATCH' } };
+  if (state === 'called') return [refusal];
+  return [{ type: 'tool/call', data: { turn, step, callId, name: request.name, arguments: request.arguments } }, refusal];
 }

@@ -9,6 +9,7 @@ import { abandoned, settleOrAbandon, stopGraceMs } from './settle-or-abandon.ts'
 import type { TurnScope } from './turn-scope.ts';
 
 export interface RunnableCall {
+  readonly step: number;
   readonly callId: string;
   readonly tool: AnyTool;
   readonly args: unknown;
@@ -34,7 +35,7 @@ async function checkAndExecute(context: AgentContext, scope: TurnScope, call: Ru
     const refusal = await askPermission(context, scope, call);
     if (refusal !== undefined) return refusal;
     if (scope.ended) return notRun;
-    const unlogged = await barrierFailure(scope);
+    const unlogged = await logStart(scope, call);
     if (unlogged !== undefined) return unlogged;
     if (scope.ended) return notRun;
     return bounded(await call.tool.execute(call.args, toolContext(context, scope, call, life)));
@@ -60,9 +61,10 @@ async function askPermission(context: AgentContext, scope: TurnScope, call: Runn
   }
 }
 
-/** The call must be on the disk before its body acts, else a crash would hide that it ever began. */
-async function barrierFailure(scope: TurnScope): Promise<ToolOutcome | undefined> {
+/** The start must be on the disk before the body acts, else a crash would hide that it ever began. Says why it is not. */
+async function logStart(scope: TurnScope, { step, callId }: RunnableCall): Promise<ToolOutcome | undefined> {
   try {
+    scope.record({ type: 'tool/start', data: { turn: scope.turn, step, callId } });
     await scope.barrier();
     return undefined;
   } catch {

@@ -55,7 +55,7 @@ async function runPlanned(context: AgentContext, scope: TurnScope, group: CallGr
   const { callId, name } = call.request;
   // Before the permission is asked: the client must know the card the question is about.
   scope.record({ type: 'tool/call', data: { turn: scope.turn, step: group.step, callId, name, arguments: call.request.arguments } });
-  const outcome = call.refusal ?? (await runTool(context, scope, { callId, tool: call.tool, args: call.args }));
+  const outcome = call.refusal ?? (await runTool(context, scope, { step: group.step, callId, tool: call.tool, args: call.args }));
   group.results.settle(index, outcome);
 }
 

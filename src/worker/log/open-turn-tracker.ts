@@ -7,7 +7,7 @@ import type { EventData, LogEvent, TokenUsage } from '../../shared/events.ts';
 export interface OpenCall {
   readonly step: number;
   readonly callId: string;
-  /** A `tool/call` was logged: the body may have run. */
+  /** A `tool/start` was logged: the body may have run. */
   readonly started: boolean;
 }
 
@@ -60,8 +60,11 @@ export class OpenTurnTracker {
         this.#addMessage(event.data);
         break;
       case 'tool/call':
-        this.#calls.set(event.data.callId, { step: event.data.step, callId: event.data.callId, started: true });
+        this.#setCall(event.data, false);
         this.#usage = { ...this.#usage, toolCalls: this.#usage.toolCalls + 1 };
+        break;
+      case 'tool/start':
+        this.#setCall(event.data, true);
         break;
       case 'tool/result':
         this.#calls.delete(event.data.callId);
@@ -128,9 +131,14 @@ export class OpenTurnTracker {
   #addMessage(message: EventData['assistant/message']): void {
     this.#message = undefined;
     for (const { callId } of message.toolCalls) {
-      this.#calls.set(callId, { step: message.step, callId, started: false });
+      this.#setCall({ step: message.step, callId }, false);
     }
     this.#addUsage(message.usage);
+  }
+
+  /** A call that is known already keeps its place among the others. */
+  #setCall({ step, callId }: Pick<OpenCall, 'step' | 'callId'>, started: boolean): void {
+    this.#calls.set(callId, { step, callId, started });
   }
 
   #addUsage(more: TokenUsage | undefined): void {

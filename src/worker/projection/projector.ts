@@ -84,10 +84,8 @@ export class Projector {
         return this.#replay && event.data.source !== 'notice' ? promptUpdates(event.data.messageId, event.data.content) : [];
       case 'tool/call':
         return this.#cards.call(event.data);
-      case 'permission/asked':
-        return this.#cards.asked(event.data.callId);
-      case 'permission/decided':
-        return isAllowed(event.data) ? this.#cards.allowed(event.data.callId) : [];
+      case 'tool/start':
+        return this.#cards.start(event.data.callId);
       case 'tool/result':
         return this.#cards.result(event.data);
       case 'todo/write':
@@ -101,6 +99,9 @@ export class Projector {
       case 'turn/end':
         return this.#cards.endAll();
       case 'thread/attached':
+      // The question is a request of its own; the answer shows in what happens to the call.
+      case 'permission/asked':
+      case 'permission/decided':
       case 'step/start':
       case 'step/end':
       case 'request/header':
@@ -118,10 +119,6 @@ export class Projector {
 function projectForAutomation(event: EventInput): SessionUpdate[] {
   if (event.type !== 'assistant/message') return [];
   return textUpdates('agent_message_chunk', event.data.messageId, event.data.text);
-}
-
-function isAllowed(data: EventData['permission/decided']): boolean {
-  return data.outcome === 'allow-once' || data.outcome === 'allow-session';
 }
 
 function planUpdate(data: EventData['todo/write']): SessionUpdate {

@@ -28,7 +28,7 @@ interface InFlightCall {
   readonly presenter: ToolPresenter | undefined;
   readonly args: JsonValue;
   readonly card: ToolCallView['card'];
-  status: 'pending' | 'in_progress';
+  started: boolean;
 }
 
 export class ToolCards {
@@ -39,25 +39,23 @@ export class ToolCards {
     this.#options = options;
   }
 
-  /** The first update of a call. Shown as running: most calls need no permission, and {@link asked} corrects the others. */
+  /** The first update of a call. It waits: for its permission, or for calls before it. */
   call(data: EventData['tool/call']): SessionUpdate[] {
     if (this.#inFlight.has(data.callId)) return [];
     const args = parseArguments(data.arguments);
     const presenter = this.#options.presenterOf(data.name);
     const context = this.#context(data.callId, data.name, args);
     const shown = presentCall(presenter, args, context);
-    this.#inFlight.set(data.callId, { presenter: shown.presenter, args, card: shown.card, status: 'in_progress' });
-    return [{ sessionUpdate: 'tool_call', ...shown.members, status: 'in_progress' }];
+    this.#inFlight.set(data.callId, { presenter: shown.presenter, args, card: shown.card, started: false });
+    return [{ sessionUpdate: 'tool_call', ...shown.members, status: 'pending' }];
   }
 
-  /** The call waits for a permission. */
-  asked(callId: string): SessionUpdate[] {
-    return this.#setStatus(callId, 'pending');
-  }
-
-  /** The call runs after a permission. A refusal shows with the result. */
-  allowed(callId: string): SessionUpdate[] {
-    return this.#setStatus(callId, 'in_progress');
+  /** The call runs. One that is refused never does, and goes on to its result. */
+  start(callId: string): SessionUpdate[] {
+    const call = this.#inFlight.get(callId);
+    if (call === undefined || call.started) return [];
+    call.started = true;
+    return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, status: 'in_progress' }];
   }
 
   /** The last update of a call; nothing for a call that was never shown or has already ended. */
@@ -94,13 +92,6 @@ export class ToolCards {
         : []),
     ];
     return { ...members, status: 'pending', content: [...lead, ...(members.content ?? [])] };
-  }
-
-  #setStatus(callId: string, status: InFlightCall['status']): SessionUpdate[] {
-    const call = this.#inFlight.get(callId);
-    if (call === undefined || call.status === status) return [];
-    call.status = status;
-    return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, status }];
   }
 
   #resultMembers(call: InFlightCall, data: EventData['tool/result']): ResultCard {

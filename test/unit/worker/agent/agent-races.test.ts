@@ -12,7 +12,6 @@ import { AgentRig, call, fail, prompt, type Reply, say, tool, assertLegal } from
 function busyRig(script: Reply[], contextWindow = 1_000_000): AgentRig {
   let rig: AgentRig | undefined;
   const body = async (context: { callId: string; signal: AbortSignal }): Promise<ToolOutcome> => {
-    rig?.assertDurable(context.callId);
     await rig?.point('body');
     await rig?.point('body');
     return context.signal.aborted ? { text: 'stopped', isError: true, code: 'ABORTED' } : { text: 'did it', isError: false };

@@ -88,6 +88,7 @@ export interface RigOptions {
   contextWindow?: number;
   nextDelay?: NextDelay;
   tools?: AnyTool[];
+  whenWritable?: AgentDependencies['whenWritable'];
   decide?: (callId: string, signal: AbortSignal) => Promise<PermissionDecision>;
   /** Which waits end at once; the others end when the test wakes them. */
   instant?: (ms: number) => boolean;
@@ -158,7 +159,7 @@ export class AgentRig {
   }
 
   dependencies(): AgentDependencies {
-    const tools = new Map((this.#options.tools ?? []).map((tool) => [tool.name, tool]));
+    const tools = new Map((this.#options.tools ?? []).map((tool) => [tool.name, this.#watched(tool)]));
     return {
       sessionId: 'session-1',
       cwd: '/work',
@@ -191,6 +192,8 @@ export class AgentRig {
           this.#check(() => assert.equal(signal.aborted, false, 'nothing is asked after the end of the turn'));
           const known = this.of('tool/call').some((event) => event.callId === callId);
           this.#check(() => assert.ok(known, 'the card is known before the question'));
+          const started = this.of('tool/start').some((event) => event.callId === callId);
+          this.#check(() => assert.ok(!started, 'no call starts before its permission'));
           await this.point('permission');
           if (this.#options.decide !== undefined) return this.#options.decide(callId, signal);
           return signal.aborted ? { allowed: false, code: 'PERMISSION_CANCELLED', text: 'Error: cancelled' } : { allowed: true };
@@ -207,7 +210,7 @@ export class AgentRig {
       },
       nextDelay: this.#options.nextDelay ?? (() => undefined),
       maxAttempts: 3,
-      whenWritable: () => undefined,
+      whenWritable: this.#options.whenWritable ?? (() => undefined),
       newId: () => {
         this.#ids += 1;
         return `m${this.#ids}`;
@@ -218,10 +221,19 @@ export class AgentRig {
     };
   }
 
-  /** Checks that the call's own record is on the disk. */
-  assertDurable(callId: string): void {
-    const seq = this.events.findIndex((event) => event.type === 'tool/call' && event.data.callId === callId);
-    this.#check(() => assert.ok(seq >= 0 && seq <= this.#onDisk, 'a barrier stands between tool/call and the body'));
+  /** Checks that the start of the call is on the disk. */
+  #assertDurable(callId: string): void {
+    const seq = this.events.findIndex((event) => event.type === 'tool/start' && event.data.callId === callId);
+    this.#check(() => assert.ok(seq >= 0 && seq <= this.#onDisk, 'a barrier stands between tool/start and the body'));
+  }
+
+  /** The tool, insisting that no body begins before its start is on the disk. */
+  #watched(watched: AnyTool): AnyTool {
+    const execute: AnyTool['execute'] = (args, context) => {
+      this.#assertDurable(context.callId);
+      return watched.execute(args, context);
+    };
+    return { ...watched, execute };
   }
 
   /** The agent takes whatever is thrown at it, so a broken promise must be kept apart from its turns. */

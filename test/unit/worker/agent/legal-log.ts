@@ -7,6 +7,7 @@ import type { LogEvent } from '../../../../src/shared/events.ts';
 interface Call {
   step: string;
   called: boolean;
+  started: boolean;
   answered: boolean;
 }
 
@@ -55,7 +56,7 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
         assert.equal(key(event.data), step, where);
         for (const { callId } of event.data.toolCalls) {
           assert.ok(!calls.has(callId), `call id used twice: ${where}`);
-          calls.set(callId, { step: key(event.data), called: false, answered: false });
+          calls.set(callId, { step: key(event.data), called: false, started: false, answered: false });
           order.push(callId);
         }
         break;
@@ -65,9 +66,16 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
         call.called = true;
         break;
       }
+      case 'tool/start': {
+        const call = calls.get(event.data.callId);
+        assert.ok(call?.called && !call.started && !call.answered && call.step === key(event.data) && step === call.step, where);
+        call.started = true;
+        break;
+      }
       case 'tool/result': {
         const call = calls.get(event.data.callId);
         assert.ok(call?.called && !call.answered, where);
+        assert.ok(call.started || event.data.isError, `a success without a start: ${where}`);
         call.answered = true;
         assert.ok(order.indexOf(event.data.callId) > lastResult, `results out of call order: ${where}`);
         lastResult = order.indexOf(event.data.callId);

@@ -4,6 +4,7 @@
 import t from 'tap';
 import type { EventInput } from '../../../../src/shared/events.ts';
 import { ReactLoopAgent } from '../../../../src/worker/agent/react-loop-agent.ts';
+import { ModelFailure } from '../../../../src/worker/model/model-adapter.ts';
 import { AgentRig, call, fail, hang, prompt, say, tool, usage, assertLegal } from './agent-rig.ts';
 
 const echo = tool('echo', async ({ text }, { callId }) => ({ text: `echo ${text ?? callId}`, isError: false }), true);
@@ -346,6 +347,7 @@ t.test('a log that cannot be written', async (t) => {
     'step/start',
     'assistant/message',
     'tool/call',
+    'tool/start',
     'tool/result',
     'step/end',
     'turn/end',
@@ -373,7 +375,7 @@ t.test('a log that cannot be written', async (t) => {
   t.test('at a barrier before a body: the body does not run', async (t) => {
     ran.length = 0;
     const rig = new AgentRig([call(['act', {}], ['act', {}])], { tools: [act] });
-    rig.refuseBarrier = () => rig.of('tool/call').length > 0;
+    rig.refuseBarrier = () => rig.of('tool/start').length > 0;
     const end = await rig.agent.send(prompt('go'));
     t.match(end.reason, { kind: 'error', code: 'LOG_WRITE_FAILED' });
     t.equal(ran.length, 0);
@@ -420,18 +422,51 @@ t.test('a log that cannot be written', async (t) => {
   });
 });
 
-t.test('an agent made from a log goes on where it ended, and closes what was left open', async (t) => {
-  const first = new AgentRig([call(['echo', {}, 'c1'])], { tools: [echo] });
-  await first.agent.send(prompt('go'));
-  const cut = first.events.slice(0, first.types.indexOf('tool/call') + 1);
-  const rig = new AgentRig([call(['echo', {}, 'c1']), say('ok')], { tools: [echo] });
-  for (const event of cut) {
-    rig.events.push(event);
-    rig.agent.observe(event);
-  }
-  t.match(await rig.agent.send(prompt('next')), { turn: 2, reason: { kind: 'completed' } });
-  t.match(rig.of('turn/end')[0], { turn: 1, reason: { kind: 'interrupted' } });
-  t.match(rig.of('tool/result')[0], { callId: 'c1', code: 'TOOL_OUTCOME_UNKNOWN' });
-  t.not(rig.of('tool/call')[1]?.callId, 'c1', 'an id is never used twice in a session');
+t.test('a stream that waits for room to write leaves the queue when its turn is cancelled', async (t) => {
+  let waiting = 0;
+  const rig = new AgentRig(
+    [
+      async ({ sink, options }) => {
+        sink({ type: 'text', text: 'so far' });
+        await options.whenWritable();
+        throw new ModelFailure('ABORTED', 'aborted');
+      },
+    ],
+    {
+      whenWritable: async (signal) => {
+        waiting += 1;
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        waiting -= 1;
+      },
+    },
+  );
+  const sent = rig.agent.send(prompt('go'));
+  await rig.until(() => waiting === 1);
+  rig.agent.cancel();
+  t.match(await sent, { reason: { kind: 'cancelled' } });
+  t.equal(waiting, 0);
+  t.match(rig.of('assistant/message'), [{ text: 'so far', finish: 'interrupted' }]);
   assertLegal(rig);
+});
+
+t.test('an agent made from a log goes on where it ended, and closes what was left open', async (t) => {
+  for (const [last, code] of [
+    ['assistant/message', 'ABORTED_BEFORE_DISPATCH'],
+    ['tool/call', 'ABORTED_BEFORE_DISPATCH'],
+    ['tool/start', 'TOOL_OUTCOME_UNKNOWN'],
+  ] as const) {
+    const first = new AgentRig([call(['echo', {}, 'c1'])], { tools: [echo] });
+    await first.agent.send(prompt('go'));
+    const cut = first.events.slice(0, first.types.indexOf(last) + 1);
+    const rig = new AgentRig([call(['echo', {}, 'c1']), say('ok')], { tools: [echo] });
+    for (const event of cut) {
+      rig.events.push(event);
+      rig.agent.observe(event);
+    }
+    t.match(await rig.agent.send(prompt('next')), { turn: 2, reason: { kind: 'completed' } }, last);
+    t.match(rig.of('turn/end')[0], { turn: 1, reason: { kind: 'interrupted' } });
+    t.match(rig.of('tool/result')[0], { callId: 'c1', code }, last);
+    t.not(rig.of('tool/call')[1]?.callId, 'c1', 'an id is never used twice in a session');
+    assertLegal(rig);
+  }
 });

@@ -96,7 +96,7 @@ t.test('a tool that cannot say whether it is parallel-safe runs alone', async (t
   await solo.agent.send(prompt('go'));
   t.strictSame(
     solo.types.filter((type) => type.startsWith('tool/')),
-    ['tool/call', 'tool/result', 'tool/call', 'tool/result'],
+    ['tool/call', 'tool/start', 'tool/result', 'tool/call', 'tool/start', 'tool/result'],
   );
 });
 
@@ -126,6 +126,7 @@ t.test('calls that must not run get an error result, and the loop goes on', asyn
   t.match(rig.of('tool/result')[2]?.text, /no tool named "nope".*act/);
   t.strictSame(ran, []);
   t.strictSame(rig.permissionsAsked, []);
+  t.strictSame(rig.of('tool/start'), [], 'what does not run does not start');
   const sentBack = rig.requests[1]?.messages[1];
   t.ok(
     sentBack?.role === 'assistant' && sentBack.toolCalls.every((made) => JSON.parse(made.arguments) !== null),
@@ -201,12 +202,14 @@ t.test('permission', async (t) => {
     });
     await rig.agent.send(prompt('go'));
     t.match(rig.of('tool/result'), [{ text: 'Error: the person said no', code: 'PERMISSION_DENIED', isError: true }]);
+    t.strictSame(rig.of('tool/start'), []);
   });
 
   t.test('a gate that breaks does not open', async (t) => {
     const rig = new AgentRig([call(['echo', {}]), say('ok')], { tools: [echo], decide: () => Promise.reject(new Error('lost')) });
     await rig.agent.send(prompt('go'));
     t.match(rig.of('tool/result'), [{ code: 'PERMISSION_UNAVAILABLE', isError: true }]);
+    t.strictSame(rig.of('tool/start'), []);
   });
 
   t.test('a cancel while it is asked ends the call unrun, even when the answer is a late yes', async (t) => {
@@ -224,6 +227,7 @@ t.test('permission', async (t) => {
     rig.agent.cancel();
     t.match(await sent, { reason: { kind: 'cancelled' } });
     t.equal(ran, false);
+    t.strictSame(rig.of('tool/start'), []);
     t.strictSame(
       rig.of('tool/result').map((result) => result.code),
       ['ABORTED_BEFORE_DISPATCH', 'ABORTED_BEFORE_DISPATCH'],
@@ -276,15 +280,20 @@ t.test('a cancel while tools run', async (t) => {
   });
 });
 
-t.test('todos are logged as they are written; a body starts only after its record is on the disk', async (t) => {
-  let rig: AgentRig | undefined;
+t.test('todos are logged as they are written; a body begins only once its start is on the disk', async (t) => {
   const plans = tool('plans', async (_args, context) => {
-    rig?.assertDurable(context.callId);
     context.writeTodos([{ content: 'a', status: 'pending' }]);
     return { text: 'ok', isError: false };
   });
-  rig = new AgentRig([call(['plans', {}]), say('ok')], { tools: [plans] });
+  const rig = new AgentRig([call(['plans', {}]), say('ok')], { tools: [plans] });
   await rig.agent.send(prompt('go'));
   t.match(rig.of('todo/write'), [{ todos: [{ content: 'a' }] }]);
   t.match(rig.of('tool/result'), [{ text: 'ok', isError: false }]);
+  t.strictSame(
+    rig.types.filter((type) => type.startsWith('tool/') || type === 'todo/write'),
+    ['tool/call', 'tool/start', 'todo/write', 'tool/result'],
+  );
+  const started = rig.points.lastIndexOf('permission');
+  t.equal(rig.points[started + 1], 'barrier', 'the barrier stands behind the permission');
+  assertLegal(rig);
 });

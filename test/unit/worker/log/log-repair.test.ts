@@ -25,6 +25,10 @@ function call(callId: string): EventInput {
   return { type: 'tool/call', data: { ...samples['tool/call'], callId } };
 }
 
+function start(callId: string): EventInput {
+  return { type: 'tool/start', data: { ...samples['tool/start'], callId } };
+}
+
 function result(callId: string): EventInput {
   return { type: 'tool/result', data: { ...samples['tool/result'], callId } };
 }
@@ -51,7 +55,7 @@ t.test('an interrupted turn is closed with what it used', async (t) => {
     data: {
       turn: 1,
       reason: { kind: 'interrupted' },
-      usage: { inputTokens: 240, outputTokens: 60, cacheReadTokens: 120, reasoningTokens: 10, steps: 2, toolCalls: 1, elapsedMs: 130 },
+      usage: { inputTokens: 240, outputTokens: 60, cacheReadTokens: 120, reasoningTokens: 10, steps: 2, toolCalls: 1, elapsedMs: 140 },
     },
   });
   const [second] = close([...wholeTurn, { type: 'turn/start', data: { turn: 2 } }]);
@@ -59,13 +63,21 @@ t.test('an interrupted turn is closed with what it used', async (t) => {
 });
 
 t.test('every call without a result gets one that says whether it may have run, in call order', async (t) => {
-  const events = [...begin, message(['a', 'b', 'c', 'd']), call('a'), call('c'), result('a')];
+  const events = [...begin, message(['a', 'b', 'c', 'd']), call('a'), start('a'), call('c'), call('d'), start('c'), result('a')];
   const closers = close(events);
   t.same(shape(closers), [['b', 'TOOL_NOT_STARTED'], ['c', 'TOOL_OUTCOME_UNKNOWN'], ['d', 'TOOL_NOT_STARTED'], 'step/end', 'turn/end']);
   const texts = closers.flatMap((event) => (event.type === 'tool/result' ? [event.data.text] : []));
   t.match(texts[0], /not started.*Nothing was changed/s);
   t.match(texts[1], /unknown.*Check the present state first/s);
   t.ok(closers.every((event) => event.type !== 'tool/result' || event.data.isError));
+});
+
+t.test('a call whose permission was still asked for, or that was allowed only, has not started', async (t) => {
+  const asked = [...begin, message(['c1']), call('c1'), sample('permission/asked')];
+  for (const events of [asked, [...asked, sample('permission/decided')]]) {
+    t.same(shape(close(events)), [['c1', 'TOOL_NOT_STARTED'], 'step/end', 'turn/end']);
+  }
+  t.same(shape(close([...asked, sample('permission/decided'), start('c1')])), [['c1', 'TOOL_OUTCOME_UNKNOWN'], 'step/end', 'turn/end']);
 });
 
 t.test('streamed text without its message is kept as an interrupted message', async (t) => {

@@ -72,6 +72,7 @@ const call = (name: string, args = '{}', callId = 'c1'): EventInput => ({
   type: 'tool/call',
   data: { turn: 1, step: 1, callId, name, arguments: args },
 });
+const start = (callId = 'c1'): EventInput => ({ type: 'tool/start', data: { turn: 1, step: 1, callId } });
 const result = (text: string, isError = false, callId = 'c1'): EventInput => ({
   type: 'tool/result',
   data: { turn: 1, step: 1, callId, text, isError },
@@ -181,7 +182,7 @@ t.test('a terminal for a client that draws terminals', async (t) => {
       ],
       _meta: { terminal_info: { terminal_id: 'c1', cwd: '/ws' } },
       rawInput: { command: 'ls -la' },
-      status: 'in_progress',
+      status: 'pending',
     },
     {
       sessionUpdate: 'tool_call_update',
@@ -237,7 +238,7 @@ t.test('diffs and plain cards', async (t) => {
     kind: 'edit',
     content: [{ type: 'diff', path: '/ws/a.ts', oldText: 'a', newText: 'b' }],
     locations: [{ path: '/ws/a.ts' }],
-    status: 'in_progress',
+    status: 'pending',
   });
   t.match(updates[1], { title: 'Edited a.ts', status: 'completed', content: [{ type: 'diff', oldText: null, newText: 'c' }] });
   t.match(updates[2], { kind: 'read', rawInput: { path: 'a.ts' }, locations: [{ path: '/ws/a.ts', line: 3 }] });
@@ -246,7 +247,7 @@ t.test('diffs and plain cards', async (t) => {
 
 t.test('a tool that is unknown, throws or shows nonsense is shown plainly', async (t) => {
   t.match(checked(t, [call('nope\u001b[31m\n', '{"a":1}'), result('r')]), [
-    { title: 'nope', kind: 'other', rawInput: { a: 1 }, status: 'in_progress' },
+    { title: 'nope', kind: 'other', rawInput: { a: 1 }, status: 'pending' },
     { status: 'completed', content: [{ content: { text: 'r' } }] },
   ]);
   t.match(checked(t, [call('nope', '{"a":')]), [{ rawInput: '{"a":' }]);
@@ -263,18 +264,23 @@ t.test('a tool that is unknown, throws or shows nonsense is shown plainly', asyn
   );
 });
 
-t.test('a call waits while a permission is asked for, and only then', async (t) => {
+t.test('a call is pending until it starts, whatever is asked about it, and a refused one never runs', async (t) => {
   const asked: EventInput = { type: 'permission/asked', data: { turn: 1, callId: 'c1', title: 'x' } };
   const decided = (outcome: 'allow-once' | 'allow-session' | 'reject', by: 'client' | 'grant' = 'client'): EventInput => ({
     type: 'permission/decided',
     data: { turn: 1, callId: 'c1', outcome, by },
   });
   const statuses = (events: EventInput[]) => checked(t, events).map((update) => ('status' in update ? update.status : undefined));
-  t.strictSame(statuses([call('read'), result('')]), ['in_progress', 'completed']);
-  t.strictSame(statuses([call('read'), asked, decided('allow-once'), result('')]), ['in_progress', 'pending', 'in_progress', 'completed']);
-  t.strictSame(statuses([call('read'), asked, decided('reject'), result('', true)]), ['in_progress', 'pending', 'failed']);
-  t.strictSame(statuses([call('read'), decided('allow-session', 'grant'), result('')]), ['in_progress', 'completed']);
-  t.strictSame(statuses([asked, decided('allow-once')]), [], 'no update before its call');
+  t.strictSame(statuses([call('read'), start(), result('')]), ['pending', 'in_progress', 'completed']);
+  t.strictSame(statuses([call('read'), start(), result('', true)]), ['pending', 'in_progress', 'failed']);
+  t.strictSame(statuses([call('read'), asked, decided('allow-once')]), ['pending'], 'allowed, not yet started');
+  t.strictSame(statuses([call('read'), asked, decided('allow-once'), start(), result('')]), ['pending', 'in_progress', 'completed']);
+  t.strictSame(statuses([call('read'), decided('allow-session', 'grant'), start(), result('')]), ['pending', 'in_progress', 'completed']);
+  t.strictSame(statuses([call('read'), asked, decided('reject'), result('', true)]), ['pending', 'failed']);
+  t.strictSame(statuses([call('read'), result('', true)]), ['pending', 'failed'], 'refused without a question');
+  t.strictSame(statuses([call('read'), start(), start(), result(''), start()]), ['pending', 'in_progress', 'completed'], 'each only once');
+  t.strictSame(statuses([start(), asked, decided('allow-once')]), [], 'no update before its call');
+  t.strictSame(checked(t, [call('bash'), start()])[1], { sessionUpdate: 'tool_call_update', toolCallId: 'c1', status: 'in_progress' });
 });
 
 t.test('a turn leaves no card open, and a result counts once', async (t) => {
@@ -413,6 +419,7 @@ const anyEvent: fc.Arbitrary<EventInput> = (() => {
     },
     { weight: 4, arbitrary: event('tool/call', fc.record({ ...common, callId, name, arguments: fc.oneof(fc.json(), text) })) },
     { weight: 4, arbitrary: event('tool/result', fc.record({ ...common, callId, text, isError: fc.boolean() })) },
+    { weight: 4, arbitrary: event('tool/start', fc.record({ ...common, callId })) },
     event('permission/asked', fc.record({ turn, callId, title: text })),
     event(
       'permission/decided',
@@ -457,17 +464,23 @@ t.test('any log gives legal updates, and the replay of it looks like the live se
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 60 }), fc.boolean(), (events, terminalOutput) => {
       const live = projector({ client: { terminalOutput } });
-      const open = new Set<string>();
+      const open = new Map<string, 'pending' | 'in_progress'>();
       const shown: SessionUpdate[] = [];
       for (const event of events) {
         for (const update of live.project(event)) {
           const problems = validateAgentFrame(JSON.parse(live.frame(update)));
           if (problems.length > 0) throw new Error(problems.join('; '));
           if (update.sessionUpdate === 'user_message_chunk') throw new Error('a live prompt was echoed');
-          if (update.sessionUpdate === 'tool_call') open.add(update.toolCallId);
+          if (update.sessionUpdate === 'tool_call') {
+            if (open.has(update.toolCallId) || update.status !== 'pending') throw new Error('a call begins once, as pending');
+            open.set(update.toolCallId, 'pending');
+          }
           if (update.sessionUpdate === 'tool_call_update') {
-            if (!open.has(update.toolCallId)) throw new Error('an update of a call that is not open');
+            const before = open.get(update.toolCallId);
+            if (before === undefined) throw new Error('an update of a call that is not open');
             if (update.status === 'completed' || update.status === 'failed') open.delete(update.toolCallId);
+            else if (update.status === 'in_progress' && before === 'pending') open.set(update.toolCallId, 'in_progress');
+            else throw new Error(`${before} became ${update.status}`);
           }
           shown.push(update);
         }
