@@ -3,6 +3,7 @@
  *
  * The SDK parses the params and owns JSON-RPC; updates never pass through here. Handlers hold no state: sessions do.
  */
+import { isAbsolute } from 'node:path';
 import {
   type AgentApp,
   agent,
@@ -73,6 +74,10 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
     .onRequest(
       methods.agent.session.list,
       answering(diagnostics, async ({ params }): Promise<ListSessionsResponse> => {
+        // A filter that no session can meet is a mistake of the client, and would look like an empty list.
+        if (typeof params.cwd === 'string' && !isAbsolute(params.cwd)) {
+          throw new ServerError('INVALID_PARAMS', 'cwd must be an absolute path.', { data: { field: 'cwd' } });
+        }
         const page = await listSessions(config.stateDir, { cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
         const sessions = page.sessions.map(({ id, cwd, title, updatedAt }) => {
           return { sessionId: id, cwd, updatedAt, ...(title === undefined ? {} : { title }) };
