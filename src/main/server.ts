@@ -127,11 +127,11 @@ class Server {
     return cause.kind === 'fault' ? 1 : 0;
   }
 
-  /** The responses of the settled prompts leave through promises of the SDK: they are in the writer after a loop turn. */
+  /** Responses leave through promises of the SDK, and some handlers still find out that the server is going down. */
   async #lastWrite(cause: StopCause): Promise<void> {
     if (cause.kind === 'output-broken' || this.#writer === undefined) return;
-    await new Promise((resolve) => setImmediate(resolve));
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, lastWriteMs).unref());
+    await Promise.race([this.#stream?.allAnswered(), deadline]);
     await Promise.race([this.#writer.idle(), deadline]);
   }
 
@@ -184,9 +184,9 @@ class Server {
   }
 
   /** A session that lost its thread leaves open requests and processes behind. */
-  #departed(sessionId: string): void {
+  async #departed(sessionId: string): Promise<void> {
     this.#permissions.withdrawSession(sessionId);
-    void this.#broker.releaseOwner(sessionId);
+    await this.#broker.releaseOwner(sessionId);
   }
 }
 

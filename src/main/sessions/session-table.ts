@@ -20,7 +20,7 @@ export class SessionTable {
   #closing = false;
 
   constructor(parts: Omit<SessionParts, 'makeRoom'>) {
-    this.#parts = { ...parts, makeRoom: () => this.#makeRoom() };
+    this.#parts = { ...parts, makeRoom: (unwilling) => this.#makeRoom(unwilling) };
     const { parkAfterMs } = parts.config;
     if (parkAfterMs > 0) this.#parkTimer = setInterval(() => this.#parkIdle(parkAfterMs), Math.max(250, parkAfterMs / 4)).unref();
   }
@@ -126,22 +126,21 @@ export class SessionTable {
   }
 
   /** With every thread taken, the session that has been idle longest gives its thread up. */
-  async #makeRoom(): Promise<void> {
+  #makeRoom(unwilling: Set<Session>): Promise<void> | undefined {
     const { threads, config } = this.#parts;
-    if (config.isolation === 'shared') return;
-    const passedOver = new Set<Session>();
-    while (threads.isFull) {
-      const idlest = this.#idlest(passedOver);
-      if (idlest === undefined || (await idlest.park())) return;
+    if (config.isolation === 'shared' || !threads.isFull) return undefined;
+    const idlest = this.#idlest(unwilling);
+    if (idlest === undefined) return undefined;
+    return idlest.park().then((left) => {
       // It has background work: the next idlest one is asked.
-      passedOver.add(idlest);
-    }
+      if (!left) unwilling.add(idlest);
+    });
   }
 
-  #idlest(passedOver: ReadonlySet<Session>): Session | undefined {
+  #idlest(unwilling: ReadonlySet<Session>): Session | undefined {
     let found: Session | undefined;
     for (const session of this.#sessions.values()) {
-      if (!session.isIdleOnThread || passedOver.has(session)) continue;
+      if (!session.isIdleOnThread || unwilling.has(session)) continue;
       if (found === undefined || session.idleSince < found.idleSince) found = session;
     }
     return found;

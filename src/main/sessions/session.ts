@@ -4,6 +4,7 @@
  * A session is not a thread. It is attached when a turn, a load or a mode change needs it, parked when idle, and revived
  * from its log after a thread's death: attaching is one act for all of them.
  */
+import { existsSync } from 'node:fs';
 import PQueue from 'p-queue';
 import type { ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
@@ -11,6 +12,7 @@ import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { ClientTraits, LoadOutcome } from '../../shared/thread-protocol.ts';
 import type { AttachedSession, Departure } from '../threads/attached-session.ts';
+import { endOrphans } from '../threads/end-orphans.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
 import type { Admission } from './admission.ts';
 import { cancelRunningTurn } from './cancel-ladder.ts';
@@ -23,8 +25,11 @@ export interface SessionParts {
   readonly threads: SessionThreads;
   readonly admission: Admission;
   readonly turns: TurnWatch;
-  /** Parks an idle session when all threads are taken. */
-  readonly makeRoom: () => Promise<void>;
+  /**
+   * When all threads are taken, asks one idle session to leave its own; one that would not is put into `unwilling`. Undefined
+   * when there is room, or nobody left to ask: the caller attaches at once then, before another newcomer counts the same thread.
+   */
+  readonly makeRoom: (unwilling: Set<Session>) => Promise<void> | undefined;
 }
 
 export interface SessionIdentity {
@@ -101,7 +106,11 @@ export class Session {
 
   /** Attaches the session and sends its whole history as updates; fulfils behind the last of them. */
   async replay(): Promise<void> {
+    const { id, paths } = this.identity;
+    // Only a server that was killed leaves its lock; who attaches the session has taken it over.
+    const wasLeftLocked = existsSync(paths.lock);
     const attached = await this.#attach();
+    if (wasLeftLocked) endOrphans(id);
     const { requestId, end } = this.#parts.threads.completions.expectLoad();
     try {
       await attached.call((api) => api.replay(requestId));
@@ -212,6 +221,8 @@ export class Session {
 
   async #attach(): Promise<AttachedSession> {
     await this.#parking;
+    // Parking ends a close, too: who waited for it must not bring the session back onto a thread.
+    if (this.#closed) throw new ServerError('SHUTTING_DOWN', 'The session is being closed.');
     if (this.#attached !== undefined) return this.#attached;
     this.#attaching ??= this.#attachNow().finally(() => {
       this.#attaching = undefined;
@@ -223,9 +234,14 @@ export class Session {
     if (this.#crashes.tooMany) {
       throw new ServerError('SESSION_FAILED', 'This session has ended its thread three times within a minute.');
     }
-    await this.#parts.makeRoom();
+    const unwilling = new Set<Session>();
+    for (let room = this.#parts.makeRoom(unwilling); room !== undefined; room = this.#parts.makeRoom(unwilling)) await room;
     const { id, cwd, paths, client } = this.identity;
-    const attached = await this.#parts.threads.attach({ sessionId: id, cwd, paths, client });
+    const attached = await this.#parts.threads.attach({ sessionId: id, cwd, paths, client }).catch((error: unknown) => {
+      // A log that breaks every thread it is replayed on must not be tried for ever.
+      if (error instanceof ServerError && error.data?.['threadEnded'] === true) this.#crashes.add();
+      throw error;
+    });
     this.#attached = attached;
     void attached.departure.then((how) => {
       if (how.kind === 'lost') this.#crashes.add();

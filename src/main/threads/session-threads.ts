@@ -9,6 +9,7 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import type { Piscina } from 'piscina';
 import type { ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
+import { releaseLostLock } from '../../shared/log/release-lost-lock.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { ClientTraits, MainServices, SessionStarted, SessionTask, ThreadPorts } from '../../shared/thread-protocol.ts';
 import type { Diagnostics } from '../diagnostics.ts';
@@ -37,8 +38,8 @@ export interface SessionThreadsParts {
   readonly services: (lane: ThreadLane) => MainServices;
   /** Hands a thread's port to the broker. */
   readonly connectBroker: (port: MessagePort) => void;
-  /** A session's thread ended under it: what it left behind can be cleared. */
-  readonly onDeparted: (sessionId: string) => void;
+  /** A session's thread ended under it: clears what it left behind, and never rejects. */
+  readonly onDeparted: (sessionId: string) => Promise<void>;
 }
 
 export class SessionThreads {
@@ -48,6 +49,8 @@ export class SessionThreads {
   readonly #pool: Piscina;
   readonly #workers = new Set<Worker>();
   readonly #exits = new Map<Worker, Promise<void>>();
+  /** Sessions that lost their thread and whose processes are still being ended. */
+  readonly #clearing = new Map<string, Promise<void>>();
   readonly #laneWaiters = new Map<number, ((lane: ThreadLane) => void)[]>();
   #attachedCount = 0;
   #closing = false;
@@ -88,7 +91,7 @@ export class SessionThreads {
    * refuses with (LOG_CORRUPT, LOG_VERSION, SESSION_LOCKED)
    */
   async attach(place: SessionPlace): Promise<AttachedSession> {
-    if (this.#closing) throw new ServerError('SHUTTING_DOWN', 'The server is shutting down and takes no new work.');
+    this.#refuseWhenClosing();
     const { port1, port2 } = new MessageChannel();
     const { config, serverNonce } = this.#parts;
     const task: SessionTask = {
@@ -105,10 +108,7 @@ export class SessionThreads {
       port: port2,
     };
     this.#attachedCount += 1;
-    const ended = this.#pool.run(task, { transferList: [port2] }).then(
-      (): Departure => ({ kind: 'left' }),
-      (error: unknown): Departure => ({ kind: 'lost', reason: error instanceof Error ? error.message : String(error) }),
-    );
+    const ended = this.#run(task);
     void ended.then(() => {
       this.#attachedCount -= 1;
     });
@@ -120,13 +120,15 @@ export class SessionThreads {
       const departure = ended.then(async (how) => {
         if (how.kind === 'left') return how;
         await lane.drained;
-        this.#parts.onDeparted(place.sessionId);
+        releaseLostLock(place.paths.lock, serverNonce);
+        this.#clearAfter(place.sessionId);
         return how;
       });
       return new AttachedSession(place.sessionId, lane, port1, departure);
     } catch (error) {
       // Closing the port also ends the task, should piscina start it after all.
       port1.close();
+      if (error instanceof ServerError && error.data?.['threadEnded'] === true) releaseLostLock(place.paths.lock, serverNonce);
       throw error;
     }
   }
@@ -156,15 +158,41 @@ export class SessionThreads {
     });
   }
 
+  /** Runs the task to its end. Never rejects. */
+  async #run(task: SessionTask): Promise<Departure> {
+    try {
+      // Old and new commands of a session carry the same mark: what ends the old ones would end the new ones, too.
+      const clearing = this.#clearing.get(task.sessionId);
+      if (clearing !== undefined) await clearing;
+      this.#refuseWhenClosing();
+      await this.#pool.run(task, { transferList: [task.port] });
+      return { kind: 'left' };
+    } catch (error) {
+      return { kind: 'lost', reason: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  #refuseWhenClosing(): void {
+    if (this.#closing) throw new ServerError('SHUTTING_DOWN', 'The server is shutting down and takes no new work.');
+  }
+
+  #clearAfter(sessionId: string): void {
+    const cleared = this.#parts.onDeparted(sessionId).finally(() => {
+      if (this.#clearing.get(sessionId) === cleared) this.#clearing.delete(sessionId);
+    });
+    this.#clearing.set(sessionId, cleared);
+  }
+
   #firstMessage(port: MessagePort, ended: Promise<Departure>): Promise<SessionStarted & { kind: 'started' }> {
     const timeoutMs = this.#parts.config.attachTimeoutMs;
     return new Promise((resolve, reject) => {
-      const fail = (message: string): void => {
+      const fail = (error: ServerError): void => {
         clearTimeout(timer);
-        reject(new ServerError('ATTACH_FAILED', message));
+        reject(error);
       };
-      const timer = setTimeout(() => fail(`No thread took the session within ${timeoutMs} ms.`), timeoutMs);
-      void ended.then(() => fail('The thread ended while the session was being attached.'));
+      const tooLate = (): void => fail(new ServerError('ATTACH_FAILED', `No thread took the session within ${timeoutMs} ms.`));
+      const timer = setTimeout(tooLate, timeoutMs);
+      void ended.then((how) => fail(endedWhileAttaching(how)));
       port.once('message', (message: SessionStarted) => {
         clearTimeout(timer);
         if (message.kind === 'started') resolve(message);
@@ -201,7 +229,7 @@ export class SessionThreads {
     });
     const lane = await Promise.race([opened, ended]);
     if (lane instanceof ThreadLane) return lane;
-    throw new ServerError('ATTACH_FAILED', 'The thread ended while the session was being attached.');
+    throw endedWhileAttaching(lane);
   }
 
   #trackWorkers(): void {
@@ -218,6 +246,14 @@ export class SessionThreads {
       this.#exits.set(worker, exit);
     }
   }
+}
+
+/** `threadEnded` tells a session that broke its thread from one that found none in time. */
+function endedWhileAttaching(how: Departure): ServerError {
+  return new ServerError('ATTACH_FAILED', 'The thread ended while the session was being attached.', {
+    data: { threadEnded: how.kind === 'lost' },
+    cause: how.kind === 'lost' ? how.reason : undefined,
+  });
 }
 
 function poolOptions({ config, entryPath }: SessionThreadsParts): ConstructorParameters<typeof Piscina>[0] {

@@ -37,6 +37,8 @@ export interface AgentStreamOptions {
 
 /** The SDK's `Stream`, and the way to end it. */
 export interface AgentStream extends Stream {
+  /** Fulfils once every request that was taken from the client has its answer in the writer. */
+  allAnswered(): Promise<void>;
   /** Closes the readable, which closes the SDK's connection; takes no more input. May be called more than once. */
   stop(): void;
 }
@@ -97,6 +99,10 @@ class Connection implements AgentStream {
       { highWaterMark: 0 },
     );
     this.writable = new WritableStream<AnyMessage>({ write: (message) => this.#outbox.send(message) });
+  }
+
+  allAnswered(): Promise<void> {
+    return this.#ledger.allAnswered();
   }
 
   stop(): void {

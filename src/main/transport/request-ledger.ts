@@ -12,6 +12,7 @@ export type NamedSession = string | undefined;
 export class RequestLedger {
   readonly #fromClient = new Map<RequestId, NamedSession>();
   readonly #toClient = new Map<RequestId, NamedSession>();
+  #answeredWaiters: (() => void)[] = [];
 
   /** Opens a request of the client. False when that id is still open: the request must be refused. */
   accept(id: RequestId, session: NamedSession): boolean {
@@ -22,7 +23,15 @@ export class RequestLedger {
 
   /** Closes a request of the client. False when no such request is open: its answer must not go out again. */
   answer(id: RequestId): boolean {
-    return this.#fromClient.delete(id);
+    const wasOpen = this.#fromClient.delete(id);
+    if (this.#fromClient.size === 0) for (const resolve of this.#answeredWaiters.splice(0)) resolve();
+    return wasOpen;
+  }
+
+  /** Fulfils when no request of the client is open. */
+  allAnswered(): Promise<void> {
+    if (this.#fromClient.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#answeredWaiters.push(resolve));
   }
 
   /** Opens a request to the client. */

@@ -1,0 +1,149 @@
+/** The client goes, a signal comes, the process is killed: what is answered, what is left, and how long it takes. */
+import { setTimeout as delay } from 'node:timers/promises';
+import t from 'tap';
+import { faultTest, type FaultServer, logPath, processesIn, readEvents } from '../support/invariants.ts';
+
+t.setTimeout(100_000);
+
+const scripted = ['--model', 'scripted', '--permission-mode', 'full-access'];
+
+/** Two sessions whose commands ignore TERM, one that streams, one that waits in the queue behind it. */
+async function busySessions(server: FaultServer, cwd: string): Promise<number[]> {
+  const sessions = await Promise.all([server.newSession(cwd), server.newSession(cwd), server.newSession(cwd)]);
+  const prompts = [
+    server.startPrompt(sessions[0], `run trap '' TERM; sleep 311; sleep 312`),
+    server.startPrompt(sessions[1], `bg trap '' TERM; sleep 313; sleep 314\nrun trap '' TERM HUP INT; while :; do sleep 0.1; done`),
+    server.startPrompt(sessions[2], 'repeat 5000 word'),
+    server.startPrompt(sessions[2], 'say later'),
+  ];
+  await Promise.all([
+    server.nextUpdate(sessions[0], 'tool_call'),
+    server.nextUpdate(sessions[1], 'tool_call'),
+    server.nextUpdate(sessions[2]),
+  ]);
+  await untilCommandsRun(cwd, 3);
+  return prompts;
+}
+
+async function untilCommandsRun(dir: string, count: number): Promise<void> {
+  // The server itself carries the directory in its environment, too.
+  for (const end = performance.now() + 8000; processesIn(dir).length < 1 + count; await delay(20)) {
+    if (performance.now() > end) throw new Error('the commands did not start');
+  }
+}
+
+void faultTest('fault 28: end of input while idle', async (t, rig) => {
+  const server = await rig.serve({ args: scripted });
+  await server.newSession(rig.dir);
+  t.equal((await server.close()).code, 0);
+});
+
+void faultTest('fault 50: new sessions and loads that lose the race with the end of input', async (t, rig) => {
+  const first = await rig.serve({ args: scripted });
+  const stored = await first.newSession(rig.dir);
+  await first.prompt(stored, 'repeat 200 word');
+  await first.close();
+  for (let round = 0; round < 5; round += 1) {
+    const server = await rig.serve({ args: scripted });
+    for (let at = 0; at < 10; at += 1) server.start('session/new', { cwd: rig.dir, mcpServers: [] });
+    server.start('session/load', { sessionId: stored, cwd: rig.dir, mcpServers: [] });
+    await delay(round * 3);
+    t.equal((await server.close()).code, 0);
+  }
+});
+
+void faultTest('fault 29: end of input in the midst of turns, a frame and a load', async (t, rig) => {
+  const server = await rig.serve({ args: scripted });
+  const prompts = await busySessions(server, rig.dir);
+  server.sendRaw('{"jsonrpc":"2.0","id":9999,"method":"session/pr');
+  const start = performance.now();
+  t.same(await server.close(), { code: 0, signal: null });
+  t.ok(performance.now() - start < 3000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+  for (const prompt of prompts) t.equal(server.responses(prompt)[0]?.result?.stopReason, 'cancelled');
+  t.equal(server.responses(9999).length, 0);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+  void faultTest(`fault 11: ${signal} in the midst of turns`, async (t, rig) => {
+    const server = await rig.serve({ args: scripted });
+    const prompts = await busySessions(server, rig.dir);
+    const start = performance.now();
+    server.child.kill(signal);
+    t.same(await server.exited, { code: 0, signal: null });
+    t.ok(performance.now() - start < 3000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+    for (const prompt of prompts) t.equal(server.responses(prompt)[0]?.result?.stopReason, 'cancelled');
+  });
+}
+
+void faultTest('fault 11: a second signal ends at once, with no command left', async (t, rig) => {
+  const server = await rig.serve({ args: [...scripted, '--shutdown-grace-ms', '60000'] });
+  server.killed = true;
+  const session = await server.newSession(rig.dir);
+  // The busy loop keeps the orderly way from coming to its end.
+  server.startPrompt(session, `[!spin 600]\nrun trap '' TERM; sleep 315; sleep 316`);
+  await untilCommandsRun(rig.dir, 1);
+  await delay(700);
+  server.child.kill('SIGTERM');
+  await delay(100);
+  const start = performance.now();
+  server.child.kill('SIGTERM');
+  t.same(await server.exited, { code: 1, signal: null });
+  t.ok(performance.now() - start < 1000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+});
+
+void faultTest('a thread that spins does not hold up the end beyond its grace', async (t, rig) => {
+  const server = await rig.serve({ args: [...scripted, '--shutdown-grace-ms', '500'] });
+  server.leavesOpenTurn = true;
+  const session = await server.newSession(rig.dir);
+  const prompt = server.startPrompt(session, '[!spin 100]\nrepeat 4000 word');
+  await server.nextUpdate(session);
+  await delay(200);
+  const start = performance.now();
+  t.equal((await server.close()).code, 0);
+  t.ok(performance.now() - start < 2500, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+  t.equal(server.responses(prompt)[0]?.result?.stopReason, 'cancelled');
+});
+
+void faultTest('fault 30: the client closes its reading end in the midst of turns', async (t, rig) => {
+  const server = await rig.serve({ args: scripted });
+  await busySessions(server, rig.dir);
+  server.unread = true;
+  server.child.stdout!.destroy();
+  const start = performance.now();
+  t.same(await server.exited, { code: 0, signal: null });
+  t.ok(performance.now() - start < 4000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+});
+
+void faultTest('fault 10, 26: SIGKILL in the midst of turns; the next server loads every session', async (t, rig) => {
+  const first = await rig.serve({ args: scripted });
+  await busySessions(first, rig.dir);
+  const ids = [...new Set(first.frames.flatMap(({ params }) => (params?.sessionId === undefined ? [] : [String(params.sessionId)])))];
+  await delay(100);
+  await first.crash();
+  const second = await rig.serve({ args: scripted });
+  for (const sessionId of ids) {
+    const loaded = await second.request('session/load', { sessionId, cwd: rig.dir, mcpServers: [] });
+    t.ok(loaded.result, JSON.stringify(loaded.error));
+    t.match(second.text(sessionId), first.text(sessionId).slice(0, 100), 'what was shown is shown again');
+  }
+  for (const sessionId of ids) t.equal((await second.prompt(sessionId, 'say on')).result?.stopReason, 'end_turn');
+  await second.close();
+  for (const sessionId of ids) {
+    const events = await readEvents(logPath(second, sessionId));
+    const ends = events.flatMap((event) => (event.type === 'turn/end' ? [event.data.reason.kind] : []));
+    t.same(ends, ['interrupted', 'completed']);
+  }
+});
+
+void faultTest('200 sessions on shared threads in the midst of their streams', async (t, rig) => {
+  const model = await rig.model();
+  const server = await rig.serve({ args: ['--base-url', model.baseUrl, '--model', 'bench', '--isolation', 'shared'] });
+  const ids = await Promise.all(Array.from({ length: 200 }, () => server.newSession(rig.dir)));
+  const prompts = ids.map((id) => server.startPrompt(id, '{"tokens":5000,"delayMs":50}'));
+  await Promise.all(ids.map((id) => server.waitFor(({ params }) => params?.sessionId === id, id)));
+  const start = performance.now();
+  t.equal((await server.close()).code, 0);
+  t.comment(`200 sessions were taken down in ${(performance.now() - start).toFixed(0)} ms`);
+  t.ok(performance.now() - start < 5000);
+  for (const prompt of prompts) t.equal(server.responses(prompt)[0]?.result?.stopReason, 'cancelled');
+});

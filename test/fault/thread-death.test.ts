@@ -1,0 +1,189 @@
+/** A session thread dies, hangs or prints: what its prompt is answered, and that nobody else notices. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { faultTest, logPath, readEvents } from '../support/invariants.ts';
+
+t.setTimeout(100_000);
+
+const deaths = [
+  { fault: 1, name: 'heap limit', act: 'heap' },
+  { fault: 3, name: 'uncaught exception', act: 'throw' },
+  { fault: 4, name: 'unhandled rejection', act: 'reject' },
+  { fault: 5, name: 'process.exit(0)', act: 'exit' },
+] as const;
+
+for (const { fault, name, act } of deaths) {
+  void faultTest(`fault ${fault}: ${name} mid-turn fails that prompt alone, and the next one revives the session`, async (t, rig) => {
+    const model = await rig.model();
+    const server = await rig.serve({ args: ['--base-url', model.baseUrl, '--model', 'bench'] });
+    const [victim, bystander] = [await server.newSession(rig.dir), await server.newSession(rig.dir)];
+    t.equal((await server.prompt(victim, 'the first prompt {"tokens":3}')).result.stopReason, 'end_turn');
+    const other = server.startPrompt(bystander, '{"tokens":150,"delayMs":20}');
+    await server.nextUpdate(bystander);
+    const start = performance.now();
+    const answer = await server.prompt(victim, `[!${act} 200] {"tokens":4000,"delayMs":5}`);
+    t.match(answer.error, { code: -31003, data: { code: 'THREAD_LOST' } });
+    const elapsed = performance.now() - start;
+    // Filling a heap takes its time; the others die at once.
+    t.ok(act === 'heap' || elapsed < 1200, `answered after ${elapsed.toFixed(0)} ms`);
+    t.equal((await server.prompt(victim, 'the third prompt {"tokens":2}')).result.stopReason, 'end_turn');
+    const asked = JSON.stringify(model.requests.at(-1)?.body.messages);
+    t.match(asked, /the first prompt/, 'the model sees the history');
+    t.match(asked, /tok0 tok1/, 'also what was shown before the thread died');
+    const end = await server.response(other);
+    t.equal(end.result?.stopReason, 'end_turn');
+    t.equal(server.text(bystander).split(' ').length - 1, 150, 'nothing of the other session is missing');
+    await server.close();
+    const events = await readEvents(logPath(server, victim));
+    t.same(
+      events.flatMap((event) => (event.type === 'turn/end' ? [event.data.reason.kind] : [])),
+      ['completed', 'interrupted', 'completed'],
+    );
+  });
+}
+
+void faultTest('fault 6: cancel ends a busy loop within a second, and the session goes on', async (t, rig) => {
+  const server = await rig.serve({ args: ['--model', 'scripted'] });
+  const [victim, bystander] = [await server.newSession(rig.dir), await server.newSession(rig.dir)];
+  const other = server.startPrompt(bystander, 'repeat 200 word');
+  const prompt = server.startPrompt(victim, '[!spin 100]\nrepeat 4000 word');
+  await server.nextUpdate(victim);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const start = performance.now();
+  server.notify('session/cancel', { sessionId: victim });
+  t.equal((await server.response(prompt)).result?.stopReason, 'cancelled');
+  const elapsed = performance.now() - start;
+  t.ok(elapsed < 1500, `cancelled after ${elapsed.toFixed(0)} ms`);
+  t.equal((await server.prompt(victim, 'say again')).result?.stopReason, 'end_turn');
+  t.match(server.text(victim), /again/);
+  t.equal((await server.response(other)).result?.stopReason, 'end_turn');
+});
+
+void faultTest('fault 6: the watchdog ends a stuck thread that nobody cancels', async (t, rig) => {
+  const server = await rig.serve({ args: ['--model', 'scripted', '--stuck-thread-ms', '1000'] });
+  const session = await server.newSession(rig.dir);
+  const start = performance.now();
+  const answer = await server.prompt(session, '[!spin 100]\nrepeat 4000 word');
+  t.match(answer.error, { code: -31003 });
+  t.ok(performance.now() - start < 3500, `ended after ${(performance.now() - start).toFixed(0)} ms`);
+  t.equal((await server.prompt(session, 'say alive')).result?.stopReason, 'end_turn');
+});
+
+void faultTest('a thread that is only slow is not ended: neither by the watchdog nor by a cancel', async (t, rig) => {
+  const server = await rig.serve({ args: ['--model', 'scripted', '--stuck-thread-ms', '2500'] });
+  const session = await server.newSession(rig.dir);
+  t.equal((await server.prompt(session, '[!block 20 900]\nsay slowly')).result?.stopReason, 'end_turn');
+  const prompt = server.startPrompt(session, '[!block 50 250]\nrepeat 3000 word');
+  await server.nextUpdate(session);
+  server.notify('session/cancel', { sessionId: session });
+  t.equal((await server.response(prompt)).result?.stopReason, 'cancelled');
+  t.equal((await server.prompt(session, 'say on')).result?.stopReason, 'end_turn');
+  await server.close();
+  const events = await readEvents(logPath(server, session));
+  t.equal(events.filter((event) => event.type === 'thread/attached').length, 1, 'it stayed on its thread');
+});
+
+void faultTest('fault 13: three deaths within a minute fail the session, not the server', async (t, rig) => {
+  const server = await rig.serve({ args: ['--model', 'scripted'] });
+  server.leavesOpenTurn = true;
+  const session = await server.newSession(rig.dir);
+  for (let death = 0; death < 3; death += 1) {
+    t.match((await server.prompt(session, '[!exit 20]\nrepeat 2000 word')).error, { code: -31003 });
+  }
+  t.match((await server.prompt(session, 'say no')).error, { code: -31005, data: { code: 'SESSION_FAILED' } });
+  t.equal((await server.prompt(await server.newSession(rig.dir), 'say yes')).result?.stopReason, 'end_turn');
+  t.same((await server.request('session/close', { sessionId: session })).result, {}, 'it can be closed');
+  const second = await rig.serve({ args: ['--model', 'scripted'] });
+  t.ok((await second.request('session/load', { sessionId: session, cwd: rig.dir, mcpServers: [] })).result, 'another server can load it');
+});
+
+void faultTest('fault 14: a thread that dies while a session is attached answers with a typed error and leaves nothing', async (t, rig) => {
+  const cwd = join(rig.dir, 'work');
+  mkdirSync(cwd);
+  const server = await rig.serve({ args: ['--model', 'scripted'] });
+  for (const act of ['exit', 'throw', 'refuse']) {
+    const session = await server.newSession(cwd);
+    writeFileSync(join(cwd, '.sabotage-attach'), act);
+    t.match((await server.prompt(session, 'say one')).error, { code: -31004 }, act);
+    t.equal((await server.prompt(session, 'say two')).result?.stopReason, 'end_turn');
+    t.same((await server.request('session/close', { sessionId: session })).result, {});
+    writeFileSync(join(cwd, '.sabotage-attach'), act);
+    const load = { sessionId: session, cwd, mcpServers: [] };
+    t.match((await server.request('session/load', load)).error, { code: -31004 }, `${act} at load`);
+    t.match((await server.prompt(session, 'say three')).error, { code: -32002 }, 'a failed load leaves no session');
+    t.ok((await server.request('session/load', load)).result, 'the next load works');
+  }
+});
+
+void faultTest('fault 13: a session that kills its thread whenever it is attached fails, too', async (t, rig) => {
+  const cwd = join(rig.dir, 'work');
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, '.sabotage-attach'), 'always exit');
+  const server = await rig.serve({ args: ['--model', 'scripted'] });
+  const session = await server.newSession(cwd);
+  for (let death = 0; death < 3; death += 1) t.match((await server.prompt(session, 'say no')).error, { code: -31004 });
+  t.match((await server.prompt(session, 'say no')).error, { code: -31005 });
+});
+
+void faultTest('an attach that hangs is given up, and its thread may be used again', async (t, rig) => {
+  const cwd = join(rig.dir, 'work');
+  mkdirSync(cwd);
+  const server = await rig.serve({ args: ['--model', 'scripted', '--attach-timeout-ms', '500'] });
+  const session = await server.newSession(cwd);
+  writeFileSync(join(cwd, '.sabotage-attach'), 'hang');
+  t.match((await server.prompt(session, 'say one')).error, { code: -31004 });
+  t.equal((await server.prompt(session, 'say two')).result?.stopReason, 'end_turn');
+  writeFileSync(join(cwd, '.sabotage-attach'), 'spin');
+  const stuck = await server.newSession(cwd);
+  t.match((await server.prompt(stuck, 'say one')).error, { code: -31004 });
+  t.equal((await server.prompt(stuck, 'say two')).result?.stopReason, 'end_turn');
+});
+
+void faultTest('fault 44: what a thread prints never reaches the client', async (t, rig) => {
+  const server = await rig.serve({ args: ['--model', 'scripted'] });
+  const session = await server.newSession(rig.dir);
+  t.equal((await server.prompt(session, '[!print 0]\nrepeat 60 word')).result?.stopReason, 'end_turn');
+  await server.close();
+  t.notOk(server.frames.some((frame) => frame.method?.startsWith('stray')));
+});
+
+void faultTest('a thread that dies under a running command leaves no process, and the next turn may run one', async (t, rig) => {
+  const server = await rig.serve({ args: ['--model', 'scripted', '--permission-mode', 'full-access'] });
+  const session = await server.newSession(rig.dir);
+  t.equal((await server.prompt(session, 'bg sleep 301')).result?.stopReason, 'end_turn');
+  const answer = await server.prompt(session, `[!throw 400]\nrun trap '' TERM; sleep 302; sleep 303`);
+  t.match(answer.error, { code: -31003 });
+  // While the old commands are still being ended, which takes 300 ms, the new one must not be taken for one of them.
+  t.equal((await server.prompt(session, 'run sleep 1; echo revived-$((40+2))')).result?.stopReason, 'end_turn');
+  t.match(JSON.stringify(server.updates(session)), /revived-42/);
+});
+
+void faultTest('fault 12: an unexpected fault of the main thread answers open prompts and exits 1', async (t, rig) => {
+  const server = await rig.serve({
+    args: ['--model', 'scripted', '--permission-mode', 'full-access'],
+    env: { SABOTAGE: 'main' },
+  });
+  server.expectedExit = 1;
+  const session = await server.newSession(rig.dir);
+  const prompt = server.startPrompt(session, 'run sleep 304');
+  await server.nextUpdate(session, 'tool_call');
+  server.child.kill('SIGUSR2');
+  t.match((await server.response(prompt)).error, { code: -32603 });
+  t.match(await server.exited, { code: 1 });
+});
+
+void faultTest('the broker thread dies: its commands end, sessions lose their thread and are revived with a new broker', async (t, rig) => {
+  const server = await rig.serve({
+    args: ['--model', 'scripted', '--permission-mode', 'full-access'],
+    env: { SABOTAGE: 'broker' },
+  });
+  const session = await server.newSession(rig.dir);
+  const prompt = server.startPrompt(session, 'run sleep 305\nrepeat 3000 word');
+  await server.nextUpdate(session, 'tool_call');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  server.child.kill('SIGUSR2');
+  t.match((await server.response(prompt)).error, { code: -31003 });
+  t.equal((await server.prompt(session, 'run echo revived-$((40+2))')).result?.stopReason, 'end_turn');
+  t.match(JSON.stringify(server.updates(session)), /revived-42/);
+});

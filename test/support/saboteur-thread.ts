@@ -1,0 +1,89 @@
+/**
+ * The real session thread with a saboteur beside it: does to its own thread what a broken dependency would, when a prompt asks for it.
+ *
+ * A prompt's line `[!throw 100]` (a bracketed line, which the scripted model passes over) acts 100 ms after the turn was asked for. A file
+ * `.sabotage-attach` in the session's directory acts once, while a session is being attached.
+ */
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
+import type { SessionTask } from '../../src/shared/thread-protocol.ts';
+import { hostSession } from '../../src/worker/session/host-session.ts';
+import { threadContext } from '../../src/worker/session/thread-context.ts';
+
+if (isMainThread) throw new Error('this is the entry of a session thread');
+
+/** What a prompt can ask for. `ms` of `block` is how long the event loop stands still. */
+const acts: Readonly<Record<string, (ms: number) => void>> = {
+  throw: () => {
+    throw new Error('sabotage: thrown /secret/path');
+  },
+  reject: () => void Promise.reject(new Error('sabotage: rejected')),
+  exit: () => process.exit(0),
+  spin: () => {
+    for (;;) Math.random();
+  },
+  block: (ms) => {
+    for (const end = performance.now() + ms; performance.now() < end; );
+  },
+  heap: () => {
+    const kept: number[][] = [];
+    // Pieces of 64 KB: a single large allocation would abort the whole process, whatever the thread's limit.
+    for (;;) kept.push(new Array<number>(8000).fill(0.5));
+  },
+  print: () => {
+    console.log('{"jsonrpc":"2.0","method":"stray/console"}');
+    console.error('stray console.error');
+    process.stdout.write('{"jsonrpc":"2.0","method":"stray/stdout"}\n');
+    process.stderr.write('stray stderr\n');
+  },
+};
+
+export default async function hostWithSaboteur(task: SessionTask): Promise<void> {
+  await sabotageAttach(task.cwd);
+  // Beside comlink on the same port: what is asked for happens in the midst of the turn that asks.
+  task.port.on('message', sabotagePrompt);
+  await hostSession(task, threadContext());
+}
+
+/** The no-op that keeps a thread spare, as in the real entry. */
+export const spare = (): void => undefined;
+
+interface PromptCall {
+  readonly type?: string;
+  readonly path?: readonly string[];
+  readonly argumentList?: readonly { readonly value?: unknown }[];
+}
+
+function sabotagePrompt(message: PromptCall): void {
+  if (message.type !== 'APPLY' || message.path?.[0] !== 'prompt') return;
+  const text = JSON.stringify(message.argumentList?.[1]?.value ?? '');
+  for (const [, name, after, ms] of text.matchAll(/\[!(\w+) (\d+)(?: (\d+))?\]/g)) {
+    setTimeout(() => act(name, Number(ms ?? 0)), Number(after));
+  }
+}
+
+async function sabotageAttach(cwd: string): Promise<void> {
+  const path = join(cwd, '.sabotage-attach');
+  let name: string;
+  try {
+    name = readFileSync(path, 'utf8').trim();
+  } catch {
+    return; // Most sessions are attached in peace.
+  }
+  // `always …` stays; anything else acts once.
+  if (!name.startsWith('always ')) rmSync(path);
+  const kind = name.replace('always ', '');
+  if (kind === 'hang') await new Promise(() => undefined);
+  else if (kind === 'refuse') throw new Error('sabotage: refused');
+  else if (kind === 'throw') {
+    setImmediate(() => act('throw', 0));
+    await new Promise(() => undefined);
+  } else act(kind, 0);
+}
+
+function act(name: string | undefined, ms: number): void {
+  const found = acts[name ?? ''];
+  if (found === undefined) throw new Error(`no such sabotage: ${name ?? ''}`);
+  found(ms);
+}
