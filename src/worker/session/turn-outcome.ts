@@ -28,7 +28,8 @@ export function turnOutcome({ reason, usage }: TurnEnd): TurnOutcome {
 
 /** ACP has no stop reason for an error: the prompt is answered with one, in words that a person can act on. */
 function turnError(code: string, message: string): WireError {
-  if (isCatalogued(code)) return { code, message };
+  // The catalogue's INVALID_REQUEST is about the client's frames; a turn's is the model server's word about ours.
+  if (code !== 'INVALID_REQUEST' && isCatalogued(code)) return { code, message };
   if (code === 'AUTH') return { code: 'AUTH_REQUIRED', message };
   return { code: 'MODEL_FAILED', message: `The turn failed: ${message}`, data: { reason: code } };
 }
