@@ -15,9 +15,13 @@ const brace = 0x7d;
 
 /** The line's bytes, LF included. `json` is the text of an object with at least one member. */
 export function sealLine(json: string): Buffer {
-  const body = json.slice(0, -1);
-  const crc = crc32(body).toString(16).padStart(8, '0');
-  return Buffer.from(`${body},"crc":"${crc}"}\n`);
+  const length = Buffer.byteLength(json) - 1;
+  const line = Buffer.allocUnsafe(length + sealBytes + 1);
+  line.write(json);
+  // The closing brace that was just written is the first byte of the seal.
+  const crc = crc32(line.subarray(0, length)).toString(16).padStart(8, '0');
+  line.write(`,"crc":"${crc}"}\n`, length, 'latin1');
+  return line;
 }
 
 /**

@@ -18,13 +18,17 @@ export interface PartialAnswer {
 
 /** An answer longer than this is cut, and counts as one that ran out of tokens. In characters. */
 const longestAnswer = 8 * 1024 * 1024;
+/** A reason of its own spares the error, stack and all, that an abort without one builds. */
+const stopped = 'stopped';
 
 export class AnswerStream {
   readonly #context: AgentContext;
   readonly #scope: TurnScope;
   readonly #question: ModelQuestion;
   readonly #messageId: string;
-  readonly #cut = new AbortController();
+  /** Aborts with the turn, or when the answer grows too long. */
+  readonly #stop = new AbortController();
+  #tooLong = false;
   #text = '';
   #reasoning = '';
   #closed = false;
@@ -44,12 +48,15 @@ export class AnswerStream {
   async run(): Promise<ModelFinish | Error> {
     const settled = await this.#settle();
     this.#closed = true;
-    return this.#cut.signal.aborted ? { reason: 'length', toolCalls: [] } : settled;
+    return this.#tooLong ? { reason: 'length', toolCalls: [] } : settled;
   }
 
   async #settle(): Promise<ModelFinish | Error> {
-    const signal = AbortSignal.any([this.#scope.signal, this.#cut.signal]);
+    const { signal } = this.#stop;
     const { model, sleep } = this.#context;
+    const stop = (): void => this.#stop.abort(stopped);
+    if (this.#scope.signal.aborted) stop();
+    else this.#scope.signal.addEventListener('abort', stop, { once: true });
     const options = { signal, whenWritable: () => this.#context.whenWritable(signal) };
     try {
       const answer = model.stream(this.#question.request, (event) => this.#take(event), options);
@@ -57,17 +64,21 @@ export class AnswerStream {
       return settled === abandoned ? new ModelFailure('ABORTED', 'The model did not stop when it was asked to.') : settled;
     } catch (error) {
       return error instanceof Error ? error : new Error('The model adapter failed.', { cause: error });
+    } finally {
+      this.#scope.signal.removeEventListener('abort', stop);
     }
   }
 
   #take(event: ModelEvent): void {
     // What comes after the end of the turn is not shown, so it must not be kept either.
-    if (this.#closed || this.#scope.ended || this.#cut.signal.aborted) return;
+    if (this.#closed || this.#scope.ended || this.#tooLong) return;
     if (event.type === 'tool-call-start' || event.text === '') return;
     if (event.type === 'text') this.#text += event.text;
     else this.#reasoning += event.text;
     if (this.#question.shown) this.#show(event.type, event.text);
-    if (this.#text.length + this.#reasoning.length > longestAnswer) this.#cut.abort();
+    if (this.#text.length + this.#reasoning.length <= longestAnswer) return;
+    this.#tooLong = true;
+    this.#stop.abort(stopped);
   }
 
   /** A thought and a message are two messages to a client, so each has an id of its own. */

@@ -13,7 +13,18 @@ export interface RequestEnvelope extends Pick<ModelRequest, 'system' | 'tools'> 
   readonly chars: number;
 }
 
+/** Nothing of it changes while an agent lives, and the tools' text is long: made once per agent. */
+const envelopes = new WeakMap<AgentContext, RequestEnvelope>();
+
 export function requestEnvelope(context: AgentContext): RequestEnvelope {
+  const known = envelopes.get(context);
+  if (known !== undefined) return known;
+  const envelope = makeEnvelope(context);
+  envelopes.set(context, envelope);
+  return envelope;
+}
+
+function makeEnvelope(context: AgentContext): RequestEnvelope {
   const tools = context.tools.schemas();
   const toolNames = tools.map((tool) => tool.name);
   const system = systemPrompt(context.settings.systemPrompt, { cwd: context.cwd, platform: process.platform, toolNames });

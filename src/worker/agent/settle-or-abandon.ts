@@ -12,31 +12,29 @@ export const stopGraceMs = 1000;
  * Settles as `work` does. Once `signal` has aborted it waits at most {@link stopGraceMs} more and then fulfils with
  * {@link abandoned}; whatever the work does later is dropped, a rejection included.
  */
-export async function settleOrAbandon<T>(work: Promise<T>, signal: AbortSignal, sleep: Sleep): Promise<T | typeof abandoned> {
-  const done = new AbortController();
-  work.catch(() => {}); // The race below reports it; this only covers a rejection that comes after the race is lost.
-  try {
-    return await Promise.race([work, graceAfterAbort(signal, done.signal, sleep)]);
-  } finally {
-    done.abort();
-  }
-}
-
-async function graceAfterAbort(signal: AbortSignal, done: AbortSignal, sleep: Sleep): Promise<typeof abandoned> {
-  await firstAbort(signal, done);
-  await sleep(stopGraceMs, done);
-  return abandoned;
-}
-
-function firstAbort(signal: AbortSignal, done: AbortSignal): Promise<void> {
-  if (signal.aborted || done.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const finish = () => {
-      signal.removeEventListener('abort', finish);
-      done.removeEventListener('abort', finish);
-      resolve();
+export function settleOrAbandon<T>(work: Promise<T>, signal: AbortSignal, sleep: Sleep): Promise<T | typeof abandoned> {
+  return new Promise((resolve, reject) => {
+    // Made only when the signal aborts: this function stands on the way of every model call and every tool.
+    let grace: AbortController | undefined;
+    const waitOnlyForGrace = (): void => {
+      grace = new AbortController();
+      void sleep(stopGraceMs, grace.signal).then(() => resolve(abandoned));
     };
-    signal.addEventListener('abort', finish);
-    done.addEventListener('abort', finish);
+    const finish = (): void => {
+      signal.removeEventListener('abort', waitOnlyForGrace);
+      grace?.abort();
+    };
+    work.then(
+      (value) => {
+        finish();
+        resolve(value);
+      },
+      (error: unknown) => {
+        finish();
+        reject(error instanceof Error ? error : new Error('The work failed without an error.', { cause: error }));
+      },
+    );
+    if (signal.aborted) waitOnlyForGrace();
+    else signal.addEventListener('abort', waitOnlyForGrace, { once: true });
   });
 }

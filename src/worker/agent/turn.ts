@@ -8,6 +8,7 @@ import { spentBudget } from './budget.ts';
 import { errorReason } from './end-reason.ts';
 import { runStep } from './step.ts';
 import type { TurnScope } from './turn-scope.ts';
+import { WallTime } from './wall-time.ts';
 
 export interface TurnEnd {
   /** `0` when the turn ended before it started. */
@@ -18,18 +19,18 @@ export interface TurnEnd {
 
 /** Never rejects: an error is a reason. The log has the turn's end, on the disk, before this fulfils. */
 export async function runTurn(context: AgentContext, scope: TurnScope, content: readonly PromptBlock[]): Promise<TurnEnd> {
-  const closed = new AbortController();
+  const wallTime = new WallTime(context, scope);
   try {
     closeEarlierTurn(context, scope);
     scope.record({ type: 'turn/start', data: { turn: scope.turn } });
     scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source: 'prompt', content } });
     // Only now may the turn end by time: what is logged above must come first.
-    void endAfterWallTime(context, scope, closed.signal);
+    wallTime.start();
     await runSteps(context, scope);
   } catch (error) {
     scope.end(errorReason(error));
   }
-  closed.abort();
+  wallTime.stop();
   const reason = await closeTurn(context, scope);
   return { turn: scope.turn, reason, usage: scope.usage.total() };
 }
@@ -40,13 +41,6 @@ async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> 
     if (spent === undefined) await runStep(context, scope);
     else scope.end(spent);
   }
-}
-
-async function endAfterWallTime(context: AgentContext, scope: TurnScope, closed: AbortSignal): Promise<void> {
-  const { maxWallMs } = context.settings.budget;
-  if (maxWallMs === 0) return;
-  await context.sleep(maxWallMs, closed);
-  if (!closed.aborted) scope.end({ kind: 'max-turn-requests', budget: 'wall-time' });
 }
 
 /** An earlier turn whose end could not be written, or that a replayed log left open. */

@@ -18,8 +18,13 @@ export interface LogWriterOptions {
   readonly dir: string;
   /** Length of the file: whole lines only. */
   readonly size: number;
-  /** Whether this process may still write. Asked at every write and barrier. */
+  /** Whether this process may still write. Asked at every barrier, and at a write when `checkEveryMs` have passed. */
   readonly isOwner: () => boolean;
+  /**
+   * How long a look at the lock and the file holds good for writes. Two system calls per write cost more than the write;
+   * a process that was stopped long enough to lose its lock has let this time pass. Default 100.
+   */
+  readonly checkEveryMs?: number | undefined;
   /** fdatasync, replaceable to test its failure. */
   readonly sync?: ((fd: number) => Promise<void>) | undefined;
 }
@@ -39,6 +44,9 @@ export class LogWriter {
   readonly #dir: string;
   readonly #isOwner: () => boolean;
   readonly #sync: (fd: number) => Promise<void>;
+  readonly #checkEveryMs: number;
+  /** When the lock and the file were last looked at, in monotonic milliseconds. */
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #size: number;
   /** Length known to be durable. -1 at first: an earlier process may have died before its barrier. */
   #durable = -1;
@@ -56,6 +64,7 @@ export class LogWriter {
     this.#dir = options.dir;
     this.#size = options.size;
     this.#isOwner = options.isOwner;
+    this.#checkEveryMs = options.checkEveryMs ?? 100;
     this.#sync = options.sync ?? fdatasyncOf;
   }
 
@@ -70,7 +79,8 @@ export class LogWriter {
    * @throws ServerError LOG_WRITE_FAILED
    */
   write(line: Buffer): void {
-    this.#assertWritable();
+    this.#assertUsable();
+    if (performance.now() - this.#checkedAt >= this.#checkEveryMs) this.#assertInPlace();
     if (line.length > lineLimitBytes) {
       throw logWriteFailed(this.#path, `an event of ${line.length} bytes is longer than a line may be (64 MB)`);
     }
@@ -95,7 +105,8 @@ export class LogWriter {
    * @throws ServerError LOG_WRITE_FAILED
    */
   async barrier(): Promise<void> {
-    this.#assertWritable();
+    this.#assertUsable();
+    this.#assertInPlace();
     if (this.#durable >= this.#size) {
       return;
     }
@@ -171,17 +182,22 @@ export class LogWriter {
     }
   }
 
-  #assertWritable(): void {
+  #assertUsable(): void {
     if (this.#isClosed) {
       throw logWriteFailed(this.#path, 'the log is closed');
     }
     if (this.#syncFault !== undefined) {
       throw this.#syncFault;
     }
-    this.#assertOwner();
     if (this.#hasRemains) {
       this.#cutRemains();
+      this.#checkedAt = Number.NEGATIVE_INFINITY;
     }
+  }
+
+  /** The lock is still ours, and the file is there and as this writer left it. */
+  #assertInPlace(): void {
+    this.#assertOwner();
     const { nlink, size } = fstatSync(this.#fd);
     if (nlink === 0) {
       throw logWriteFailed(this.#path, 'the file was deleted');
@@ -189,6 +205,7 @@ export class LogWriter {
     if (size !== this.#size) {
       throw logWriteFailed(this.#path, this.#hasRemains ? 'a failed write could not be undone' : 'the file was changed by another program');
     }
+    this.#checkedAt = performance.now();
   }
 
   #cutRemains(): void {

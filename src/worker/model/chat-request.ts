@@ -59,6 +59,17 @@ function isBlank(message: ModelMessage): boolean {
   return message.role === 'assistant' && message.text === '' && message.toolCalls.length === 0;
 }
 
+/** The tools of a session never change, and their text is the longest part of a young conversation's request. */
+const toolTexts = new WeakMap<readonly ToolSchema[], string>();
+
+function toolsText(tools: readonly ToolSchema[]): string {
+  const known = toolTexts.get(tools);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(tools.map(chatTool));
+  toolTexts.set(tools, text);
+  return text;
+}
+
 /** The JSON text to send. An output cap of `0` sends none. */
 export function buildChatBody(config: ChatConfig, request: ModelRequest): string {
   const deepseek = config.dialect === 'deepseek';
@@ -69,13 +80,13 @@ export function buildChatBody(config: ChatConfig, request: ModelRequest): string
     if (deepseek || !isBlank(message)) messages.push(chatMessage(message, withReasoning));
   }
   const cap = Math.min(config.maxOutputTokens || Infinity, request.maxOutputTokens || Infinity);
-  return JSON.stringify({
+  const head = JSON.stringify({
     model: config.model,
     stream: true,
     stream_options: { include_usage: true },
     ...thinkingFields(config),
     ...(cap === Infinity ? {} : { max_tokens: cap }),
-    ...(request.tools.length === 0 ? {} : { tools: request.tools.map(chatTool) }),
-    messages,
   });
+  const tools = request.tools.length === 0 ? '' : `"tools":${toolsText(request.tools)},`;
+  return `${head.slice(0, -1)},${tools}"messages":${JSON.stringify(messages)}}`;
 }

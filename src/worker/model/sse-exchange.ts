@@ -96,6 +96,7 @@ export class SseExchange {
     });
     // A socket can end without an error and without an answer, as after an upgrade that nobody asked for.
     request.on('close', () => {
+      if (this.#settled) return;
       if (this.#request === request && this.#response === undefined) this.#fail(neverAnswered(endpoint.label));
     });
     request.end(body);
@@ -112,7 +113,10 @@ export class SseExchange {
     const type = response.headers['content-type'] ?? '';
     const streams = status === 200 && !/^(application\/json|text\/html)\b/i.test(type);
     response.on('error', (error: NodeJS.ErrnoException) => this.#fail(transportFailure(error, this.#options.endpoint.label, true)));
-    response.on('close', () => this.#fail(closedEarly()));
+    response.on('close', () => {
+      // An error costs its stack: none is made for the close of an answer that is complete.
+      if (!this.#settled) this.#fail(closedEarly());
+    });
     if (!streams) this.#readRefusal(response, status);
     else {
       response.on('data', (bytes: Buffer) => this.#onBytes(bytes));
