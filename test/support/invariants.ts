@@ -5,7 +5,7 @@
  * each request has had exactly one response; no process is left; every log is read whole and obeys the rules of a log; no lock is left
  * behind; nothing a client saw holds a stack.
  */
-import { closeSync, existsSync, fstatSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -193,4 +193,9 @@ export function logPath(server: ServerProcess, sessionId: string): string {
 
 export function processesIn(dir: string): number[] {
   return markedProcesses(dir).map(({ pid }) => pid);
+}
+
+/** Resident memory of a process, in MB. */
+export function residentMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
