@@ -51,9 +51,21 @@ type TerminalView = Extract<ToolResultView, { card: 'terminal' }>;
 function terminalResult(view: TerminalView, context: ResultCardContext): ResultCard {
   // A call that was not announced as a terminal has none to write into.
   if (context.callCard !== 'terminal') return fallbackResultCard(context.text);
-  const output = new ContentBudget().take(view.output ?? context.text);
-  if (!context.terminalOutput) return { content: [textContent(fenceText(output, 'console'), new ContentBudget())] };
-  const ended = view.exitCode !== undefined || view.signal !== undefined;
+  if (!context.terminalOutput) return terminalText(view, context);
+  const data = new ContentBudget().take(view.output ?? context.text);
+  // Also a command that never ran is over: without its exit a client shows the terminal as running for ever.
   const exit = { terminal_id: context.callId, exit_code: view.exitCode ?? null, signal: view.signal ?? null };
-  return { _meta: { terminal_output: { terminal_id: context.callId, data: output }, ...(ended ? { terminal_exit: exit } : {}) } };
+  return { _meta: { terminal_output: { terminal_id: context.callId, data }, terminal_exit: exit } };
+}
+
+/** For a client that draws no terminals: the output as a console, and how the command ended where that is no success. */
+function terminalText(view: TerminalView, context: ResultCardContext): ResultCard {
+  // No output of its own: the command never ran, and the text says why.
+  if (view.output === undefined) return fallbackResultCard(context.text);
+  const budget = new ContentBudget();
+  const output = budget.take(view.output);
+  const blocks = [output.trim() === '' ? '(no output)' : fenceText(output, 'console')];
+  if (view.signal !== undefined) blocks.push(`Killed by signal ${view.signal}`);
+  else if (view.exitCode !== undefined && view.exitCode !== 0) blocks.push(`Exit code ${view.exitCode}`);
+  return { content: blocks.map((block) => textContent(block, new ContentBudget())) };
 }

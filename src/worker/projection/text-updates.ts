@@ -37,6 +37,6 @@ export function retryUpdates(data: EventData['llm/retry']): SessionUpdate[] {
   const messageId = `retry-${data.turn}-${data.step}-${data.attempt}`;
   const seconds = (data.delayMs / 1000).toFixed(data.delayMs < 10_000 ? 1 : 0);
   const reason = titleLine(data.message, data.code);
-  const text = `The model's answer failed (${reason}). Attempt ${data.attempt} of ${data.maxAttempts} starts in ${seconds} s; text of the failed attempt is discarded.`;
+  const text = `The model's answer failed (${reason}). Attempt ${data.attempt + 1} of ${data.maxAttempts} starts in ${seconds} s; text of the failed attempt is discarded.`;
   return textUpdates('agent_thought_chunk', messageId, text);
 }

@@ -25,29 +25,34 @@ export function commandOutcome(result: RunResult, facts: CommandFacts): ToolOutc
   // Bytes that are no UTF-8 grow threefold when decoded, so the text is bounded again.
   const stdout = clip(result.stdout.text, keptBytesPerStream * 1.25);
   const stderr = clip(result.stderr.text, keptBytesPerStream * 1.25);
-  const marks = marksOf(result, facts);
+  const limits = limitMarks(result, facts);
+  const marks = [...limits, ...endMarks(result)];
   const output = [stdout, stderr === '' ? '' : `[stderr]\n${stderr}`].filter((part) => part !== '').map(withoutLastNewline);
   const text = [...(output.length === 0 ? ['(no output)'] : output), ...marks].join('\n');
   const meta = {
     exitCode: result.exitCode,
     signal: result.signal,
     timedOut: result.timedOut,
-    output: clip(cardText(stdout, stderr), cardBytes),
+    output: clip(cardText(stdout, stderr, limits), cardBytes),
     cwd: facts.cwd,
   };
   return result.cancelled ? { text, isError: true, code: 'ABORTED', meta } : { text, isError: false, meta };
 }
 
-function marksOf(result: RunResult, { timeoutMs, spillMaxBytes }: CommandFacts): string[] {
+/** What the card has no values for: it shows these as lines of its output. */
+function limitMarks(result: RunResult, { timeoutMs, spillMaxBytes }: CommandFacts): string[] {
   const marks = [
     truncationMark('stdout', result.stdout, spillMaxBytes),
     truncationMark('stderr', result.stderr, spillMaxBytes),
     result.cancelled ? '[aborted: the command was ended before it finished]' : undefined,
     result.timedOut ? `[timed out after ${timeoutMs} ms]` : undefined,
-    result.signal === null ? undefined : `[killed by signal ${result.signal}]`,
-    result.exitCode === null || result.exitCode === 0 ? undefined : `[exit code: ${result.exitCode}]`,
   ];
   return marks.filter((mark) => mark !== undefined);
+}
+
+function endMarks({ signal, exitCode }: RunResult): string[] {
+  if (signal !== null) return [`[killed by signal ${signal}]`];
+  return exitCode === null || exitCode === 0 ? [] : [`[exit code: ${exitCode}]`];
 }
 
 function truncationMark(name: string, output: CapturedOutput, spillMaxBytes: number): string | undefined {
@@ -58,9 +63,9 @@ function truncationMark(name: string, output: CapturedOutput, spillMaxBytes: num
   return `${size}; ${part} in ${output.spillPath}]`;
 }
 
-function cardText(stdout: string, stderr: string): string {
-  const joint = stdout === '' || stderr === '' || stdout.endsWith('\n') ? '' : '\n';
-  return `${stdout}${joint}${stderr}`;
+function cardText(stdout: string, stderr: string, marks: readonly string[]): string {
+  const parts = [stdout, stderr, ...marks].filter((part) => part !== '');
+  return parts.map((part, index) => (index === parts.length - 1 || part.endsWith('\n') ? part : `${part}\n`)).join('');
 }
 
 function withoutLastNewline(text: string): string {

@@ -127,12 +127,12 @@ function commandSpec(args: BashArgs, context: ToolContext): CommandSpec {
   };
 }
 
-function terminalResult({ meta, text }: ToolOutcome): ToolResultView {
-  const output = typeof meta?.output === 'string' ? meta.output : text;
-  const { exitCode, signal } = meta ?? {};
+/** A command that never ran has no output: its text is then what is shown. */
+function terminalResult({ meta }: ToolOutcome): ToolResultView {
+  const { output, exitCode, signal } = meta ?? {};
   return {
     card: 'terminal',
-    output,
+    ...(typeof output === 'string' ? { output } : {}),
     ...(typeof exitCode === 'number' ? { exitCode } : {}),
     ...(typeof signal === 'string' ? { signal } : {}),
   };

@@ -207,9 +207,21 @@ t.test('a terminal for a client that draws none is text', async (t) => {
     sessionUpdate: 'tool_call_update',
     toolCallId: 'c1',
     status: 'completed',
-    content: [{ type: 'content', content: { type: 'text', text: '```console\na\nb\n```' } }],
+    content: [
+      { type: 'content', content: { type: 'text', text: '```console\na\nb\n```' } },
+      { type: 'content', content: { type: 'text', text: 'Exit code 2' } },
+    ],
   });
   t.notMatch(JSON.stringify(updates), /_meta|"terminal"/);
+  const shown = (result: Omit<Extract<ToolResultView, { card: 'terminal' }>, 'card'>, text: string) => {
+    const silent = presenter({ card: 'terminal', title: 'x' }, { card: 'terminal', ...result });
+    const [, update] = projectAll([call('t'), resultOf(text)], { client: { terminalOutput: false }, tools: () => silent });
+    return (update as { content: { content: { text: string } }[] }).content.map(({ content }) => content.text);
+  };
+  const resultOf = (text: string) => result(text, true);
+  t.strictSame(shown({ output: '', exitCode: 0 }, ''), ['(no output)']);
+  t.strictSame(shown({ output: '\n', signal: 'SIGKILL' }, ''), ['(no output)', 'Killed by signal SIGKILL']);
+  t.strictSame(shown({}, 'The user rejected this call.'), ['The user rejected this call.'], 'what never ran is no console');
   const fenced = presenter({ card: 'terminal', title: 'cat x.md' }, { card: 'terminal', output: '````js\n```\n````' });
   const [, second] = projectAll([call('t'), result('')], { client: { terminalOutput: false }, tools: () => fenced });
   t.match(second, { content: [{ content: { text: '`````console\n````js\n```\n````\n`````' } }] });
@@ -323,7 +335,7 @@ t.test('plans, modes and retries', async (t) => {
     { sessionUpdate: 'plan', entries: [] },
     { sessionUpdate: 'current_mode_update', currentModeId: 'read-only' },
   ]);
-  t.match(updates[3], { sessionUpdate: 'agent_thought_chunk', messageId: 'retry-2-3-1', content: { text: /too many.*1 of 5.*1\.5 s/ } });
+  t.match(updates[3], { sessionUpdate: 'agent_thought_chunk', messageId: 'retry-2-3-1', content: { text: /too many.*2 of 5.*1\.5 s/ } });
 });
 
 t.test('automation shows committed text and nothing else', async (t) => {

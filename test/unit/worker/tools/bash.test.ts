@@ -191,7 +191,6 @@ t.test('presentation', async (t) => {
   });
   t.same(bashTool.presentResult(call, { text: 'not started', isError: true, code: 'SPAWN_FAILED' }, at), {
     card: 'terminal',
-    output: 'not started',
   });
   t.match(bashTool.presentResult({ ...call, run_in_background: true }, { text: 'id', isError: false }, at), {
     card: 'generic',
