@@ -358,6 +358,27 @@ await t.test('initialize', async (t) => {
   });
 });
 
+await t.test('#1 debug variables and warnings do not reach stdout', async (t) => {
+  const server = await startServer(t, {
+    env: { DEBUG: '*', NODE_DEBUG: 'worker,net,stream', NODE_OPTIONS: '--trace-warnings --pending-deprecation', FORCE_COLOR: '1' },
+    args: ['--model', 'scripted', '--log-level', 'debug'],
+  });
+  const sessionId = await server.newSession(t.testdir({}));
+  t.match(await server.prompt(sessionId, 'run echo x; echo y >&2'), { result: { stopReason: 'end_turn' } });
+  t.equal((await server.close()).code, 0);
+  t.same(server.violations, []);
+  t.match(server.stderr, /dsh-acp debug|dsh-acp info/);
+});
+
+await t.test('#24 two initialize requests in one write', async (t) => {
+  const server = await startServer(t, { initialize: false });
+  server.sendRaw(initialize('one') + initialize('two') + call('new', 'session/new', { cwd: '/', mcpServers: [] }));
+  t.equal((await server.response('one')).result?.protocolVersion, 1);
+  t.ok(await server.response('two'));
+  t.ok((await server.response('new')).result?.sessionId);
+  await endServer(t, server);
+});
+
 await t.test('#3 #15 the end of input', async (t) => {
   await t.test('a whole last line without a line feed is served', async (t) => {
     const server = await startServer(t);

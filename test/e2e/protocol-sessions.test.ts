@@ -416,3 +416,108 @@ await t.test('modes', async (t) => {
 
   await endServer(t, server);
 });
+
+await t.test('#38 more sessions than threads, in every isolation', async (t) => {
+  for (const isolation of ['dedicated', 'strict', 'shared']) {
+    const server = await startServer(t, { args: `--model scripted --pace-ms 0 --max-threads 2 --isolation ${isolation}`.split(' ') });
+    const cwd = realpathSync(t.testdir({ 'a.txt': 'alpha\n' }));
+    const ids = await Promise.all(Array.from({ length: 8 }, () => server.newSession(cwd)));
+    for (let turn = 0; turn < 2; turn += 1) {
+      const script = (index: number): string => `repeat 30 mine${index}x\nread a.txt\nrun echo ran${index}x`;
+      const answers = await Promise.all(ids.map((id, index) => server.prompt(id, script(index))));
+      t.ok(
+        answers.every((answer) => answer.result?.stopReason === 'end_turn'),
+        `${isolation}: all turns end`,
+      );
+    }
+    for (const [index, id] of ids.entries()) {
+      t.same(new Set(JSON.stringify(server.updates(id)).match(/mine\d+x|ran\d+x/g)), new Set([`mine${index}x`, `ran${index}x`]));
+    }
+    await Promise.all(ids.map((sessionId) => server.request('session/close', { sessionId })));
+    const loads = await Promise.all(ids.map((id) => load(server, id, cwd)));
+    t.ok(
+      loads.every((answer) => answer.result !== undefined),
+      `${isolation}: all load again, at once`,
+    );
+    await endServer(t, server);
+  }
+});
+
+await t.test('a load waits for a thread as long as turns hold all of them', async (t) => {
+  const server = await startServer(t, { args: '--model scripted --max-threads 1 --isolation strict --attach-timeout-ms 300'.split(' ') });
+  const cwd = realpathSync(t.testdir({}));
+  const [busy, loaded] = [await server.newSession(cwd), await server.newSession(cwd)];
+  t.match(await server.prompt(loaded, 'say x'), { result: { stopReason: 'end_turn' } });
+  await server.request('session/close', { sessionId: loaded });
+  const running = server.startPrompt(busy, 'say begun\nwait 800');
+  await server.next((frame) => frame.params?.sessionId === busy, 'its begin');
+  const [load1, mode] = await Promise.all([
+    load(server, loaded, cwd),
+    server.request('session/set_mode', { sessionId: busy, modeId: 'full-access' }),
+  ]);
+  t.ok(load1.result);
+  t.same(mode.result, {}, 'a running session takes a mode at once');
+  t.match(await server.response(running), { result: { stopReason: 'end_turn' } });
+  await endServer(t, server);
+});
+
+await t.test('the automation profile shows whole messages only, live and loaded', async (t) => {
+  const server = await startServer(t, { args: ['--model', 'scripted', '--profile', 'automation'] });
+  const cwd = realpathSync(t.testdir({ 'a.txt': 'alpha\n' }));
+  const sessionId = await server.newSession(cwd);
+  await server.prompt(sessionId, 'think hard\nsay one\nread a.txt\nrun echo x\nsay two');
+  const live = server.updates(sessionId);
+  t.ok(live.length > 0 && live.every((update) => update.sessionUpdate === 'agent_message_chunk'));
+  t.equal(new Set(live.map((update) => update.messageId)).size, live.length, 'one update a message');
+  await server.request('session/close', { sessionId });
+  t.same(withoutPrompts(await replayed(server, sessionId, cwd)), live);
+  await endServer(t, server);
+});
+
+await t.test('requests that meet the end of input are answered or fail, and the server exits', async (t) => {
+  const first = await startServer(t, { args: ['--model', 'scripted', '--pace-ms', '0'] });
+  const cwd = realpathSync(t.testdir({}));
+  const sessionId = await first.newSession(cwd);
+  await first.prompt(sessionId, 'read a.txt\n'.repeat(500));
+  await endServer(t, first);
+  for (const isInReplay of [false, true]) {
+    const server = await startServer(t, { stateDir: first.stateDir });
+    const ids = [
+      server.start('session/load', { sessionId, cwd, mcpServers: [] }),
+      server.start('session/new', { cwd, mcpServers: [] }),
+      server.start('session/list', {}),
+    ];
+    if (isInReplay) await server.waitFor((frame) => frame.params?.sessionId === sessionId, 'an update of the history');
+    const started = performance.now();
+    await endServer(t, server);
+    t.ok(performance.now() - started < 4000, `the end took ${Math.round(performance.now() - started)} ms`);
+    for (const id of ids) t.equal(server.frames.filter((frame) => frame.id === id).length, 1);
+  }
+  const next = await startServer(t, { stateDir: first.stateDir });
+  t.ok((await load(next, sessionId, cwd)).result, 'no lock is left');
+  await endServer(t, next);
+});
+
+await t.test('#66 $/cancel_request of a load or a list: one answer, and the session is whole', async (t) => {
+  const server = await startServer(t, { args: ['--model', 'scripted', '--pace-ms', '0'] });
+  const cwd = realpathSync(t.testdir({}));
+  const sessionId = await server.newSession(cwd);
+  await server.prompt(sessionId, 'repeat 20000 w');
+  await server.request('session/close', { sessionId });
+  for (const [method, params] of [
+    ['session/load', { sessionId, cwd, mcpServers: [] }],
+    ['session/list', {}],
+    ['session/new', { cwd, mcpServers: [] }],
+  ] as const) {
+    const id = server.start(method, params);
+    server.notify('$/cancel_request', { requestId: id });
+    const answer = await server.response(id);
+    t.ok(answer.result !== undefined || answer.error?.code === -32800, `${method}: ${JSON.stringify(answer).slice(0, 200)}`);
+    await server.request('session/list', {});
+    t.equal(server.frames.filter((frame) => frame.id === id).length, 1);
+  }
+  await server.request('session/close', { sessionId });
+  t.ok((await load(server, sessionId, cwd)).result);
+  t.match(await server.prompt(sessionId, 'say x'), { result: { stopReason: 'end_turn' } });
+  await endServer(t, server);
+});

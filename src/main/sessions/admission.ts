@@ -27,14 +27,14 @@ export class Admission {
   }
 
   /**
-   * Runs a turn when there is a slot; first come first served within a priority.
+   * Runs a turn, or a load, when there is a slot; first come first served within a priority.
    *
    * @throws ServerError OVERLOADED when too many wait already
    */
-  async admit(turn: () => Promise<void>, priority: TurnPriority = 0): Promise<void> {
+  async admit<T>(turn: () => Promise<T>, priority: TurnPriority = 0): Promise<T> {
     if (this.#queue.size >= this.#maxWaiting) {
       throw new ServerError('OVERLOADED', `${this.#queue.size} turns wait for a slot already.`, { data: { waiting: this.#queue.size } });
     }
-    await this.#queue.add(turn, { priority });
+    return await this.#queue.add(turn, { priority });
   }
 }

@@ -53,6 +53,8 @@ export class Session {
   #attached: AttachedSession | undefined;
   #attaching: Promise<AttachedSession> | undefined;
   #parking: Promise<boolean> | undefined;
+  /** Loads and changes of mode that are under way: they hold the thread as a turn does. */
+  #errands = 0;
   #closed = false;
 
   constructor(identity: SessionIdentity, parts: SessionParts) {
@@ -67,7 +69,8 @@ export class Session {
 
   /** True when the session holds a thread that it does not need now. */
   get isIdleOnThread(): boolean {
-    return this.#attached !== undefined && this.#prompts.size === 0 && this.#attaching === undefined && this.#parking === undefined;
+    const hasWork = this.#prompts.size > 0 || this.#errands > 0;
+    return this.#attached !== undefined && !hasWork && this.#attaching === undefined && this.#parking === undefined;
   }
 
   get unsettledPrompts(): number {
@@ -99,27 +102,16 @@ export class Session {
 
   /** @throws ServerError ATTACH_FAILED or what the log refuses with */
   async setMode(mode: PermissionMode): Promise<void> {
-    const attached = await this.#attach();
-    await attached.call((api) => api.setMode(mode));
+    await this.#errand(async () => {
+      const attached = await this.#attach();
+      await attached.call((api) => api.setMode(mode));
+    });
     this.mode = mode;
   }
 
   /** Attaches the session and sends its whole history as updates; fulfils behind the last of them. */
-  async replay(): Promise<void> {
-    const { id, paths } = this.identity;
-    // Only a server that was killed leaves its lock; who attaches the session has taken it over.
-    const wasLeftLocked = existsSync(paths.lock);
-    const attached = await this.#attach();
-    if (wasLeftLocked) endOrphans(id);
-    const { requestId, end } = this.#parts.threads.completions.expectLoad();
-    try {
-      await attached.call((api) => api.replay(requestId));
-      const outcome = await Promise.race([end, attached.departure.then(lostWhileLoading)]);
-      if (!outcome.ok) throw fromWireError(outcome.error);
-      this.mode = outcome.mode;
-    } finally {
-      this.#parts.threads.completions.forget(requestId);
-    }
+  replay(): Promise<void> {
+    return this.#errand(() => this.#replayNow());
   }
 
   /** Leaves the thread if idle there and without background work. Says whether it left. */
@@ -217,6 +209,39 @@ export class Session {
   #settleDeparted(prompt: PendingPrompt, how: Departure): void {
     if (prompt.cancelRequested || how.kind === 'left') prompt.settleCancelled();
     else prompt.fail(new ServerError('THREAD_LOST', 'The thread that ran this turn ended before the turn did.', { cause: how.reason }));
+  }
+
+  /** A session that is on no thread yet waits for a slot as a turn does: where threads are not shared none may be free. */
+  async #errand(work: () => Promise<void>): Promise<void> {
+    const counted = async (): Promise<void> => {
+      this.#errands += 1;
+      try {
+        await work();
+      } finally {
+        // Before the slot is given on: who gets it may want this session's thread.
+        this.#errands -= 1;
+        this.idleSince = performance.now();
+      }
+    };
+    const hasThread = this.#attached !== undefined || this.#attaching !== undefined;
+    await (hasThread ? counted() : this.#parts.admission.admit(counted));
+  }
+
+  async #replayNow(): Promise<void> {
+    const { id, paths } = this.identity;
+    // Only a server that was killed leaves its lock; who attaches the session has taken it over.
+    const wasLeftLocked = existsSync(paths.lock);
+    const attached = await this.#attach();
+    if (wasLeftLocked) endOrphans(id);
+    const { requestId, end } = this.#parts.threads.completions.expectLoad();
+    try {
+      await attached.call((api) => api.replay(requestId));
+      const outcome = await Promise.race([end, attached.departure.then(lostWhileLoading)]);
+      if (!outcome.ok) throw fromWireError(outcome.error);
+      this.mode = outcome.mode;
+    } finally {
+      this.#parts.threads.completions.forget(requestId);
+    }
   }
 
   async #attach(): Promise<AttachedSession> {
