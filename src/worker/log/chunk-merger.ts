@@ -36,7 +36,8 @@ export class ChunkMerger {
   /**
    * Adds one delta; it is logged at the latest `windowMs` later.
    *
-   * @throws what `emit` throws, when this delta pushes an earlier one out
+   * @throws what `emit` throws, when this delta pushes an earlier one out, or when the timer met a fault before it: a
+   *   stream must not run on for long in front of a log that takes nothing
    */
   add(chunk: Chunk): void {
     const pending = this.#pending;
@@ -48,7 +49,8 @@ export class ChunkMerger {
       this.#stopTimer ??= this.#schedule(this.#onTimer, this.#windowMs);
     }
     this.#text += chunk.text;
-    if (this.#text.length >= textLimit) {
+    const timerFailed = this.#stopTimer === undefined;
+    if (timerFailed || this.#text.length >= textLimit) {
       this.flush();
     }
   }
@@ -83,7 +85,7 @@ export class ChunkMerger {
     try {
       this.flush();
     } catch {
-      // Nobody could catch it here. The text still waits, so the next append meets the same fault and reports it.
+      // Nobody could catch it here. The text still waits, so the next delta or append meets the same fault and reports it.
     }
   };
 }

@@ -29,6 +29,8 @@ export interface EventLogOptions {
   readonly now?: () => number;
   /** fdatasync, replaceable to test its failure. */
   readonly sync?: (fd: number) => Promise<void>;
+  /** How long a look at lock and file holds good for appends; barriers always look. See {@link LogWriter}. */
+  readonly checkEveryMs?: number;
 }
 
 /** What opening found and mended. */
@@ -177,7 +179,15 @@ async function openLocked<T>(
     return onEvent(event);
   });
   const size = cutTornTail(path, fd, reading, lock);
-  const writer = new LogWriter({ fd, path, dir: dirname(path), size, isOwner: () => lock.stillOwner(), sync: options.sync });
+  const writer = new LogWriter({
+    fd,
+    path,
+    dir: dirname(path),
+    size,
+    isOwner: () => lock.stillOwner(),
+    sync: options.sync,
+    checkEveryMs: options.checkEveryMs,
+  });
   const openTurn = tracker.openTurn();
   let nextSeq = reading.eventCount;
   for (const input of openTurn === undefined ? [] : closingEvents(openTurn)) {

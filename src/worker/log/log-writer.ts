@@ -106,13 +106,11 @@ export class LogWriter {
    */
   async barrier(): Promise<void> {
     this.#assertUsable();
-    this.#assertInPlace();
-    if (this.#durable >= this.#size) {
-      return;
+    if (this.#durable < this.#size) {
+      await this.#syncCovering(this.#size);
     }
-    await this.#syncCovering(this.#size);
-    // A process that was stopped for a while must not go on as if the log were still its own.
-    this.#assertOwner();
+    // Afterwards: a process that was stopped meanwhile must not go on as if the log were still its own.
+    this.#assertInPlace();
   }
 
   /** Waits for a running fdatasync, then closes the descriptor. Makes nothing durable by itself; idempotent. */

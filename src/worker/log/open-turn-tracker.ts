@@ -9,6 +9,8 @@ export interface OpenCall {
   readonly callId: string;
   /** A `tool/start` was logged: the body may have run. */
   readonly started: boolean;
+  /** What the message asked for, as long as no `tool/call` has been logged. */
+  readonly unlogged?: { readonly name: string; readonly arguments: string };
 }
 
 /** Text that was streamed for a message which the log does not hold. */
@@ -130,8 +132,8 @@ export class OpenTurnTracker {
 
   #addMessage(message: EventData['assistant/message']): void {
     this.#message = undefined;
-    for (const { callId } of message.toolCalls) {
-      this.#setCall({ step: message.step, callId }, false);
+    for (const { callId, name, arguments: text } of message.toolCalls) {
+      this.#calls.set(callId, { step: message.step, callId, started: false, unlogged: { name, arguments: text } });
     }
     this.#addUsage(message.usage);
   }

@@ -11,7 +11,7 @@ const unknownText =
   'The outcome of this tool is unknown: the server stopped while it was running, so it may have had all, part or none of its effects. ' +
   'Check the present state first. Call it again only if that shows it is needed, or if the call reads only or can safely be repeated.';
 
-/** The events to append after an interrupted turn, in order: partial message, results in call order, step end, turn end. */
+/** The events to append after an interrupted turn, in order: partial message, calls with their results, step end, turn end. */
 export function closingEvents(open: OpenTurn): EventInput[] {
   const { turn, message, usage } = open;
   const events: EventInput[] = [];
@@ -19,6 +19,9 @@ export function closingEvents(open: OpenTurn): EventInput[] {
     events.push({ type: 'assistant/message', data: { turn, ...message, toolCalls: [], finish: 'interrupted' } });
   }
   for (const call of open.calls) {
+    const { step, callId, unlogged } = call;
+    // A result stands behind its call, in the log and before the client.
+    if (unlogged !== undefined) events.push({ type: 'tool/call', data: { turn, step, callId, ...unlogged } });
     events.push(closingResult(turn, call));
   }
   if (open.step !== undefined) {

@@ -74,7 +74,7 @@ t.test('text that could not be logged by the timer is kept, and the next flush r
   });
   merger.add(chunk('a'));
   fire();
-  merger.add(chunk('b'));
+  t.throws(() => merger.add(chunk('b')), { message: 'full' }, 'the next delta reports what the timer met');
   t.throws(() => merger.flush(), { message: 'full' });
   isFull = false;
   merger.flush();

@@ -168,7 +168,7 @@ t.test('the second opener is refused while the first lives, and what fails leave
 
 t.test('a writer that was replaced accepts no further record', async (t) => {
   const { paths } = await makeLog(t.testdir(), wholeTurn);
-  const zombie = await openLog(paths);
+  const zombie = await openLog(paths, { checkEveryMs: 0 });
   zombie.log.append(sample('mode/change'));
   const next = await openLog(paths);
   t.equal(next.events.length, wholeTurn.length + 1);

@@ -65,7 +65,14 @@ t.test('an interrupted turn is closed with what it used', async (t) => {
 t.test('every call without a result gets one that says whether it may have run, in call order', async (t) => {
   const events = [...begin, message(['a', 'b', 'c', 'd']), call('a'), start('a'), call('c'), call('d'), start('c'), result('a')];
   const closers = close(events);
-  t.same(shape(closers), [['b', 'TOOL_NOT_STARTED'], ['c', 'TOOL_OUTCOME_UNKNOWN'], ['d', 'TOOL_NOT_STARTED'], 'step/end', 'turn/end']);
+  t.same(shape(closers), [
+    'tool/call',
+    ['b', 'TOOL_NOT_STARTED'],
+    ['c', 'TOOL_OUTCOME_UNKNOWN'],
+    ['d', 'TOOL_NOT_STARTED'],
+    'step/end',
+    'turn/end',
+  ]);
   const texts = closers.flatMap((event) => (event.type === 'tool/result' ? [event.data.text] : []));
   t.match(texts[0], /not started.*Nothing was changed/s);
   t.match(texts[1], /unknown.*Check the present state first/s);
