@@ -45,7 +45,7 @@ void faultTest('fault 16: a log cut off at any byte of its last turn loads, and 
   t.same(loads.filter((load) => load.error !== undefined).map((load) => load.error), []);
   const wrong = ids.filter((id) => !second.text(id).includes('one'));
   t.same(wrong, [], 'the first turn is whole in each');
-  for (const id of [ids[1], ids[70], ids[149]]) t.equal((await second.prompt(String(id), 'say on')).result?.stopReason, 'end_turn');
+  for (const id of [ids[1], ids[70], ids[149]]) t.match(await second.prompt(String(id), 'say on'), { result: { stopReason: 'end_turn' } });
 });
 
 void faultTest('fault 17, 25: a log that is damaged inside, or of a later version, is refused by name and left as it is', async (t, rig) => {
@@ -75,21 +75,21 @@ void faultTest('fault 18: no space ends the turn before a further tool, and the 
   t.match(answer.error, { code: -32603, data: { code: 'LOG_WRITE_FAILED' } });
   t.throws(() => readFileSync(join(rig.dir, 'ran')), 'the tool behind it did not run');
   execFileSync('prlimit', ['--pid', String(server.pid), '--fsize=unlimited']);
-  t.equal((await server.prompt(session, 'run echo space-$((40+2))')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'run echo space-$((40+2))'), { result: { stopReason: 'end_turn' } });
   t.match(JSON.stringify(server.updates(session)), /space-42/);
 });
 
 void faultTest('fault 21: a log directory that is removed under a session is reported and not made anew elsewhere', async (t, rig) => {
   const server = await rig.serve({ args: scripted });
   const session = await server.newSession(rig.dir);
-  t.equal((await server.prompt(session, 'say one')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'say one'), { result: { stopReason: 'end_turn' } });
   const dir = sessionsDir(server.stateDir);
   renameSync(dir, `${dir}-gone`);
   const answer = await server.prompt(session, `run touch ${join(rig.dir, 'ran')}`);
   t.match(answer.error, { data: { code: 'LOG_WRITE_FAILED' } });
   t.throws(() => readFileSync(join(rig.dir, 'ran')));
   renameSync(`${dir}-gone`, dir);
-  t.equal((await server.prompt(session, 'say back')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'say back'), { result: { stopReason: 'end_turn' } });
 });
 
 void faultTest('fault 22: two servers want one session: the second is refused, and gets it once the first has closed it', async (t, rig) => {
@@ -98,11 +98,11 @@ void faultTest('fault 22: two servers want one session: the second is refused, a
   const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
   await first.prompt(session, 'say one');
   t.match((await second.request('session/load', load)).error, { code: -31006, data: { code: 'SESSION_LOCKED' } });
-  t.equal((await first.prompt(session, 'say two')).result?.stopReason, 'end_turn');
+  t.match(await first.prompt(session, 'say two'), { result: { stopReason: 'end_turn' } });
   t.same((await first.request('session/close', { sessionId: session })).result, {});
   t.ok((await second.request('session/load', load)).result);
   t.match((await first.request('session/load', load)).error, { data: { code: 'SESSION_LOCKED' } });
-  t.equal((await second.prompt(session, 'say three')).result?.stopReason, 'end_turn');
+  t.match(await second.prompt(session, 'say three'), { result: { stopReason: 'end_turn' } });
   await second.close();
   t.ok((await first.request('session/load', load)).result, 'and back');
 });
@@ -121,7 +121,7 @@ void faultTest('fault 23: a server that was stopped while another took the sessi
   renameSync(`${lock}.new`, lock);
   const second = await rig.serve({ args: scripted });
   t.ok((await second.request('session/load', { sessionId: session, cwd: rig.dir, mcpServers: [] })).result);
-  t.equal((await second.prompt(session, 'say mine')).result?.stopReason, 'end_turn');
+  t.match(await second.prompt(session, 'say mine'), { result: { stopReason: 'end_turn' } });
   await second.close();
   const taken = readFileSync(logPath(second, session));
   first.child.kill('SIGCONT');

@@ -56,7 +56,7 @@ void faultTest('fault 6: cancel ends a busy loop within a second, and the sessio
   t.equal((await server.response(prompt)).result?.stopReason, 'cancelled');
   const elapsed = performance.now() - start;
   t.ok(elapsed < 1500, `cancelled after ${elapsed.toFixed(0)} ms`);
-  t.equal((await server.prompt(victim, 'say again')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(victim, 'say again'), { result: { stopReason: 'end_turn' } });
   t.match(server.text(victim), /again/);
   t.equal((await server.response(other)).result?.stopReason, 'end_turn');
 });
@@ -68,18 +68,18 @@ void faultTest('fault 6: the watchdog ends a stuck thread that nobody cancels', 
   const answer = await server.prompt(session, '[!spin 600]\nrepeat 4000 word');
   t.match(answer.error, { code: -31003 });
   t.ok(performance.now() - start < 4000, `ended after ${(performance.now() - start).toFixed(0)} ms`);
-  t.equal((await server.prompt(session, 'say alive')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'say alive'), { result: { stopReason: 'end_turn' } });
 });
 
 void faultTest('a thread that is only slow is not ended: neither by the watchdog nor by a cancel', async (t, rig) => {
   const server = await rig.serve({ args: ['--model', 'scripted', '--stuck-thread-ms', '2500'] });
   const session = await server.newSession(rig.dir);
-  t.equal((await server.prompt(session, '[!block 20 900]\nsay slowly')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, '[!block 20 900]\nsay slowly'), { result: { stopReason: 'end_turn' } });
   const prompt = server.startPrompt(session, '[!block 50 250]\nrepeat 3000 word');
   await server.nextUpdate(session);
   server.notify('session/cancel', { sessionId: session });
   t.equal((await server.response(prompt)).result?.stopReason, 'cancelled');
-  t.equal((await server.prompt(session, 'say on')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'say on'), { result: { stopReason: 'end_turn' } });
   await server.close();
   const events = await readEvents(logPath(server, session));
   t.equal(events.filter((event) => event.type === 'thread/attached').length, 1, 'it stayed on its thread');
@@ -93,7 +93,7 @@ void faultTest('fault 13: three deaths within a minute fail the session, not the
     t.match((await server.prompt(session, '[!exit 20]\nrepeat 2000 word')).error, { code: -31003 });
   }
   t.match((await server.prompt(session, 'say no')).error, { code: -31005, data: { code: 'SESSION_FAILED' } });
-  t.equal((await server.prompt(await server.newSession(rig.dir), 'say yes')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(await server.newSession(rig.dir), 'say yes'), { result: { stopReason: 'end_turn' } });
   t.same((await server.request('session/close', { sessionId: session })).result, {}, 'it can be closed');
   const second = await rig.serve({ args: ['--model', 'scripted'] });
   t.ok((await second.request('session/load', { sessionId: session, cwd: rig.dir, mcpServers: [] })).result, 'another server can load it');
@@ -107,7 +107,7 @@ void faultTest('fault 14: a thread that dies while a session is attached answers
     const session = await server.newSession(cwd);
     writeFileSync(join(cwd, '.sabotage-attach'), act);
     t.match((await server.prompt(session, 'say one')).error, { code: -31004 }, act);
-    t.equal((await server.prompt(session, 'say two')).result?.stopReason, 'end_turn');
+    t.match(await server.prompt(session, 'say two'), { result: { stopReason: 'end_turn' } });
     t.same((await server.request('session/close', { sessionId: session })).result, {});
     writeFileSync(join(cwd, '.sabotage-attach'), act);
     const load = { sessionId: session, cwd, mcpServers: [] };
@@ -134,17 +134,17 @@ void faultTest('an attach that hangs is given up, and its thread may be used aga
   const session = await server.newSession(cwd);
   writeFileSync(join(cwd, '.sabotage-attach'), 'hang');
   t.match((await server.prompt(session, 'say one')).error, { code: -31004 });
-  t.equal((await server.prompt(session, 'say two')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'say two'), { result: { stopReason: 'end_turn' } });
   writeFileSync(join(cwd, '.sabotage-attach'), 'spin');
   const stuck = await server.newSession(cwd);
   t.match((await server.prompt(stuck, 'say one')).error, { code: -31004 });
-  t.equal((await server.prompt(stuck, 'say two')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(stuck, 'say two'), { result: { stopReason: 'end_turn' } });
 });
 
 void faultTest('fault 44: what a thread prints never reaches the client', async (t, rig) => {
   const server = await rig.serve({ args: ['--model', 'scripted'] });
   const session = await server.newSession(rig.dir);
-  t.equal((await server.prompt(session, '[!print 0]\nrepeat 60 word')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, '[!print 0]\nrepeat 60 word'), { result: { stopReason: 'end_turn' } });
   await server.close();
   t.notOk(server.frames.some((frame) => frame.method?.startsWith('stray')));
 });
@@ -152,11 +152,11 @@ void faultTest('fault 44: what a thread prints never reaches the client', async 
 void faultTest('a thread that dies under a running command leaves no process, and the next turn may run one', async (t, rig) => {
   const server = await rig.serve({ args: ['--model', 'scripted', '--permission-mode', 'full-access'] });
   const session = await server.newSession(rig.dir);
-  t.equal((await server.prompt(session, 'bg sleep 301')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'bg sleep 301'), { result: { stopReason: 'end_turn' } });
   const answer = await server.prompt(session, `[!throw 400]\nrun trap '' TERM; sleep 302; sleep 303`);
   t.match(answer.error, { code: -31003 });
   // While the old commands are still being ended, which takes 300 ms, the new one must not be taken for one of them.
-  t.equal((await server.prompt(session, 'run sleep 1; echo revived-$((40+2))')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'run sleep 1; echo revived-$((40+2))'), { result: { stopReason: 'end_turn' } });
   t.match(JSON.stringify(server.updates(session)), /revived-42/);
 });
 
@@ -185,6 +185,6 @@ void faultTest('the broker thread dies: its commands end, sessions lose their th
   await new Promise((resolve) => setTimeout(resolve, 300));
   server.child.kill('SIGUSR2');
   t.match((await server.response(prompt)).error, { code: -31003 });
-  t.equal((await server.prompt(session, 'run echo revived-$((40+2))')).result?.stopReason, 'end_turn');
+  t.match(await server.prompt(session, 'run echo revived-$((40+2))'), { result: { stopReason: 'end_turn' } });
   t.match(JSON.stringify(server.updates(session)), /revived-42/);
 });
