@@ -652,10 +652,12 @@ await t.test('#98 1000 mutated frames: no crash, and every request is answered o
     if (index % 50 === 49) await server.request('session/list', {});
   }
   const expected = expectedAnswers(sent);
-  const answersTo = (): Map<string, number> => countAnswers(server.frames);
-  await eventually('every request has its answer', () => [...expected].every(([id, count]) => (answersTo().get(id) ?? 0) >= count));
+  await eventually('every request has its answer', () => {
+    const answers = countAnswers(server.frames);
+    return [...expected].every(([id, count]) => (answers.get(id) ?? 0) >= count);
+  });
   await server.request('session/list', {});
-  const answers = answersTo();
+  const answers = countAnswers(server.frames);
   for (const [id, count] of expected) if (answers.get(id) !== count) t.fail(`${id}: ${answers.get(id)} answers instead of ${count}`);
   for (const id of answers.keys()) if (id.startsWith('"f') && !expected.has(id)) t.fail(`${id} was never asked`);
   t.ok((await server.request('session/new', { cwd, mcpServers: [] })).result);
