@@ -19,8 +19,6 @@ const comlink: Comlink = umd ?? namespace;
 
 export const expose: Comlink['expose'] = comlink.expose;
 export const wrap: Comlink['wrap'] = comlink.wrap;
-export const proxy: Comlink['proxy'] = comlink.proxy;
-export const transfer: Comlink['transfer'] = comlink.transfer;
 export const releaseProxy: Comlink['releaseProxy'] = comlink.releaseProxy;
 
 const plainThrow = comlink.transferHandlers.get('throw');

@@ -54,11 +54,6 @@ export function sessionLogPath(stateDir: string, id: string): string {
   return sessionPaths(stateDir, id).log;
 }
 
-/** @throws ServerError SESSION_NOT_FOUND when `id` cannot be a session's id */
-export function sessionSpillDir(stateDir: string, id: string): string {
-  return sessionPaths(stateDir, id).spillDir;
-}
-
 /** The session whose log has this file name, if it is the name of a log. */
 export function sessionIdOfLog(fileName: string): string | undefined {
   const id = fileName.endsWith(logSuffix) ? fileName.slice(0, -logSuffix.length) : undefined;

@@ -5,7 +5,7 @@
  * shell has ever been right about the next command. Where two rules disagree the stricter one wins.
  */
 import type { PermissionMode } from '../../shared/events.ts';
-import { isInside } from './path-inside.ts';
+import { isInside } from '../display/path-inside.ts';
 import { isControlFile, isSecretFile } from './sensitive-paths.ts';
 
 /** A path as it was given, made absolute, and where it really leads; undefined when that cannot be known. */

@@ -5,7 +5,7 @@
  * Names are compared as a forgiving file system would: case, trailing dots and ignorable characters do not count.
  */
 import { relative } from 'node:path';
-import { isInside } from './path-inside.ts';
+import { isInside } from '../display/path-inside.ts';
 
 /** One or more names in a row, at any depth: the thing itself and all that is in it. Wherever the workspace lies. */
 const guardedEverywhere = sequences('.git .ssh .gnupg .aws .azure .kube .config/gh .config/gcloud .config/dsh-acp .local/state/dsh-acp');

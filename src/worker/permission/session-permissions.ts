@@ -8,7 +8,7 @@ import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientproto
 import type { EventData, EventInput, PermissionMode } from '../../shared/events.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
 import type { Journal } from '../agent/journal.ts';
-import { titleLine } from '../projection/title-line.ts';
+import { titleLine } from '../display/title-line.ts';
 import type { ToolAccess } from '../tools/tool.ts';
 import { type AskOutcome, askOnce } from './ask-once.ts';
 import { canonicalPath } from './canonical-path.ts';

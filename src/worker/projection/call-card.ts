@@ -5,9 +5,9 @@ import { isAbsolute, resolve } from 'node:path';
 import type { ToolCall, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
 import type { JsonValue } from '../../shared/errors.ts';
 import type { FileDiff, FileLocation, ToolCallView } from '../../shared/render-intents.ts';
-import { fenceText } from './console-fence.ts';
+import { fencedText } from '../display/fenced-text.ts';
 import { ContentBudget, capJson } from './size-caps.ts';
-import { titleLine } from './title-line.ts';
+import { titleLine } from '../display/title-line.ts';
 
 const maxLocations = 64;
 
@@ -89,7 +89,7 @@ function terminalContent(view: TerminalView, context: CallCardContext): Pick<Cal
   const content: ToolCallContent[] = [];
   if (view.description !== undefined && view.description.trim() !== '') content.push(textContent(view.description, budget));
   // A title is one short line. Whoever allows a command must be able to read all of it.
-  if (titleLine(view.title, '') !== view.title) content.push(textContent(fenceText(view.title, 'sh'), budget));
+  if (titleLine(view.title, '') !== view.title) content.push(textContent(fencedText(view.title, 'sh'), budget));
   if (!context.terminalOutput) return content.length === 0 ? {} : { content };
   content.push({ type: 'terminal', terminalId: context.callId });
   return { content, _meta: { terminal_info: { terminal_id: context.callId, cwd: terminalCwd(view.cwd, context.cwd) } } };

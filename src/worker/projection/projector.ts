@@ -12,7 +12,7 @@ import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { PermissionCall } from '../permission/permission-gate.ts';
 import { ContentBudget } from './size-caps.ts';
 import { promptUpdates, retryUpdates, textUpdates } from './text-updates.ts';
-import { sliceWhole } from './title-line.ts';
+import { sliceWhole } from '../display/title-line.ts';
 import { ToolCards, type ToolPresenter } from './tool-cards.ts';
 import { type ChunkKind, UpdateFrames } from './update-frame.ts';
 

@@ -5,9 +5,9 @@
 import type { ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
 import { diffContent, textContent } from './call-card.ts';
-import { fenceText } from './console-fence.ts';
+import { fencedText } from '../display/fenced-text.ts';
 import { ContentBudget } from './size-caps.ts';
-import { titleLine } from './title-line.ts';
+import { titleLine } from '../display/title-line.ts';
 
 export interface ResultCardContext {
   readonly callId: string;
@@ -64,7 +64,7 @@ function terminalText(view: TerminalView, context: ResultCardContext): ResultCar
   if (view.output === undefined) return fallbackResultCard(context.text);
   const budget = new ContentBudget();
   const output = budget.take(view.output);
-  const blocks = [output.trim() === '' ? '(no output)' : fenceText(output, 'console')];
+  const blocks = [output.trim() === '' ? '(no output)' : fencedText(output, 'console')];
   if (view.signal !== undefined) blocks.push(`Killed by signal ${view.signal}`);
   else if (view.exitCode !== undefined && view.exitCode !== 0) blocks.push(`Exit code ${view.exitCode}`);
   return { content: blocks.map((block) => textContent(block, new ContentBudget())) };

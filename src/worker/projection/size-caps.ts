@@ -3,7 +3,7 @@
  * deep nesting: neither a tool nor a model may decide how large or how deep a frame gets.
  */
 import type { JsonValue } from '../../shared/errors.ts';
-import { sliceWhole } from './title-line.ts';
+import { sliceWhole } from '../display/title-line.ts';
 
 /** Bytes of JSON that the content of one update may take. With titles, locations and raw input a frame stays below 1 MiB. */
 export const contentBytes = 640 * 1024;

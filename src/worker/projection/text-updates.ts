@@ -4,7 +4,7 @@
 import type { ContentBlock, SessionUpdate } from '@agentclientprotocol/sdk';
 import type { EventData, PromptBlock } from '../../shared/events.ts';
 import { ContentBudget } from './size-caps.ts';
-import { sliceWhole, titleLine } from './title-line.ts';
+import { sliceWhole, titleLine } from '../display/title-line.ts';
 
 /** UTF-16 units of one chunk: below 1 MiB of JSON even when every one of them must be escaped. */
 const pieceLength = 128 * 1024;

@@ -11,7 +11,7 @@ import type { ToolCallView } from '../../shared/render-intents.ts';
 import type { PermissionCall } from '../permission/permission-gate.ts';
 import type { AnyTool } from '../tools/tool.ts';
 import { type CallCard, callCard, fallbackCallCard, textContent } from './call-card.ts';
-import { fenceText } from './console-fence.ts';
+import { fencedText } from '../display/fenced-text.ts';
 import { fallbackResultCard, type ResultCard, resultCard } from './result-card.ts';
 import { ContentBudget } from './size-caps.ts';
 
@@ -88,7 +88,7 @@ export class ToolCards {
       ...(reason === undefined ? [] : [textContent(reason, budget)]),
       // A command that is not its own title already stands in the card, whole.
       ...(call.view.card === 'terminal' && members.title === call.view.title
-        ? [textContent(fenceText(call.view.title, 'sh'), budget)]
+        ? [textContent(fencedText(call.view.title, 'sh'), budget)]
         : []),
     ];
     return { ...members, status: 'pending', content: [...lead, ...(members.content ?? [])] };

@@ -6,7 +6,7 @@
  */
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { isInside } from './display-path.ts';
+import { isInside } from '../display/path-inside.ts';
 import { FsFault, isMissing } from './fs-fault.ts';
 
 const maxLinks = 40;
@@ -58,7 +58,7 @@ export function resolvePath(filePath: string, cwd: string): string {
     throw new FsFault('FS_INVALID_PATH', 'The path holds a NUL byte. Give a plain path.');
   }
   const canonical = canonicalise(resolve(cwd, filePath));
-  if (kernelTrees.some((root) => isInside(canonical, root))) {
+  if (kernelTrees.some((root) => isInside(root, canonical))) {
     throw new FsFault('FS_NOT_REGULAR_FILE', `${filePath} leads into a kernel file system, which file tools do not open.`);
   }
   return canonical;

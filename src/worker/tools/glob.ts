@@ -4,8 +4,8 @@
 import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
-import { displayPath, relativePath } from './display-path.ts';
-import { fencedText } from './fenced-text.ts';
+import { displayPath, relativePath } from '../display/display-path.ts';
+import { fencedText } from '../display/fenced-text.ts';
 import { decidedPath } from './file-access.ts';
 import { FsFault, faultOutcome } from './fs-fault.ts';
 import { walkGlob } from './glob-walk.ts';
@@ -13,7 +13,7 @@ import { failed, failureView, succeeded } from './outcome.ts';
 import { complaint, runRipgrep } from './ripgrep.ts';
 import { openSearchRoot } from './search-root.ts';
 import type { SearchRoot } from './search-root.ts';
-import { cleanTitle } from './title.ts';
+import { titleLine } from '../display/title-line.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 const maxResults = 100;
@@ -118,7 +118,7 @@ function presentCall(args: GlobArgs, context: PresentContext): ToolCallView {
   const where = args.path === undefined ? '' : ` in ${displayPath(args.path, context.cwd)}`;
   return {
     card: 'generic',
-    title: cleanTitle(`Find ${args.pattern}${where}`),
+    title: titleLine(`Find ${args.pattern}${where}`),
     kind: 'search',
     rawInput: { ...args },
     locations: [{ path: resolve(context.cwd, args.path ?? '.') }],

@@ -4,15 +4,15 @@
 import { resolve } from 'node:path';
 import type { RunResult } from '../../shared/broker-protocol.ts';
 import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
-import { displayPath, relativePath } from './display-path.ts';
-import { fencedText } from './fenced-text.ts';
+import { displayPath, relativePath } from '../display/display-path.ts';
+import { fencedText } from '../display/fenced-text.ts';
 import { decidedPath } from './file-access.ts';
 import { faultOutcome } from './fs-fault.ts';
 import { failed, failureView, succeeded } from './outcome.ts';
 import { complaint, runRipgrep } from './ripgrep.ts';
 import { openSearchRoot } from './search-root.ts';
 import type { SearchRoot } from './search-root.ts';
-import { cleanTitle } from './title.ts';
+import { titleLine } from '../display/title-line.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 const maxMatches = 250;
@@ -144,7 +144,7 @@ function presentCall(args: GrepArgs, context: PresentContext): ToolCallView {
   const which = args.include === undefined ? '' : ` (${args.include})`;
   return {
     card: 'generic',
-    title: cleanTitle(`Search ${args.pattern}${where}${which}`),
+    title: titleLine(`Search ${args.pattern}${where}${which}`),
     kind: 'search',
     rawInput: { ...args },
     locations: [{ path: resolve(context.cwd, args.path ?? '.') }],

@@ -6,15 +6,15 @@
 import { resolve } from 'node:path';
 import type { FileDiff, PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
 import { boundedDiffs, diffsFromMeta } from './diff-hunks.ts';
-import { displayPath } from './display-path.ts';
+import { displayPath } from '../display/display-path.ts';
 import { failureView } from './outcome.ts';
-import { cleanTitle } from './title.ts';
+import { titleLine } from '../display/title-line.ts';
 import type { ToolOutcome } from './tool.ts';
 
 /** The change that a call intends. Too large for a card, it is told in words. */
 export function intendedChange(verb: string, filePath: string, change: Omit<FileDiff, 'path'>, context: PresentContext): ToolCallView {
   const path = resolve(context.cwd, filePath);
-  const title = cleanTitle(`${verb} ${displayPath(filePath, context.cwd)}`);
+  const title = titleLine(`${verb} ${displayPath(filePath, context.cwd)}`);
   const { shown, omitted } = boundedDiffs([{ path, ...change }]);
   if (omitted === 0) {
     return { card: 'diff', title, diffs: shown, locations: [{ path }] };

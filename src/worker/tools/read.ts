@@ -6,8 +6,8 @@
 import type { JsonObject } from '../../shared/errors.ts';
 import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
 import { resolve } from 'node:path';
-import { displayPath } from './display-path.ts';
-import { fencedText } from './fenced-text.ts';
+import { displayPath } from '../display/display-path.ts';
+import { fencedText } from '../display/fenced-text.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
 import { versionOf } from './file-observations.ts';
 import { faultOutcome } from './fs-fault.ts';
@@ -16,7 +16,7 @@ import { openRegularFile } from './open-regular-file.ts';
 import type { OpenedFile } from './open-regular-file.ts';
 import { failed, failureView, succeeded } from './outcome.ts';
 import { probeBytes, requireText } from './text-file.ts';
-import { cleanTitle } from './title.ts';
+import { titleLine } from '../display/title-line.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 const maxLines = 2000;
@@ -118,7 +118,7 @@ function presentCall(args: ReadArgs, context: PresentContext): ToolCallView {
   const rawInput: JsonObject = { ...args };
   return {
     card: 'generic',
-    title: cleanTitle(`Read ${displayPath(args.file_path, context.cwd)}${windowText(args)}`),
+    title: titleLine(`Read ${displayPath(args.file_path, context.cwd)}${windowText(args)}`),
     kind: 'read',
     rawInput,
     locations: [{ path: resolve(context.cwd, args.file_path), line: args.offset ?? 1 }],

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import t from 'tap';
 import type { PermissionMode } from '../../../../src/shared/events.ts';
-import { isInside } from '../../../../src/worker/permission/path-inside.ts';
+import { isInside } from '../../../../src/worker/display/path-inside.ts';
 import { decideAccess, type ResolvedAccess } from '../../../../src/worker/permission/policy.ts';
 
 const cwd = '/home/u/ws';

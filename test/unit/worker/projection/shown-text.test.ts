@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import t from 'tap';
-import { fenceText } from '../../../../src/worker/projection/console-fence.ts';
+import { fencedText } from '../../../../src/worker/display/fenced-text.ts';
 import { ContentBudget, capJson } from '../../../../src/worker/projection/size-caps.ts';
-import { maxTitleLength, titleLine } from '../../../../src/worker/projection/title-line.ts';
+import { maxTitleLength, titleLine } from '../../../../src/worker/display/title-line.ts';
 import { validateAgentFrame } from '../../../support/acp-schema.ts';
 
 t.test('a title is one visible line', async (t) => {
@@ -15,7 +15,7 @@ t.test('a title is one visible line', async (t) => {
     ['a\u202egnp.exe', 'agnp.exe'],
     ['a\u2066b\u2069\u200b\ufeff', 'ab'],
     ['hidden\u{e0041}\u{e0042}', 'hidden'],
-    ['bell\u0007\u0000\u009b1m', 'bell1m'],
+    ['bell\u0007\u0000\u009b1m', 'bell'],
     ['👩‍💻 é', '👩‍💻 é'],
     ['\u0000\n ', 'fallback'],
     ['', 'fallback'],
@@ -34,7 +34,7 @@ t.test('a title is one visible line', async (t) => {
 t.test('a fence is longer than any in its text', async () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('`', 'a', '\n'), maxLength: 60 }), (text) => {
-      const lines = fenceText(text, 'console').split('\n');
+      const lines = fencedText(text, 'console').split('\n');
       const fence = /^`+/.exec(lines[0] ?? '')?.[0] ?? '';
       return lines.at(-1) === fence && fence.length >= 3 && !lines.slice(1, -1).join('\n').includes(fence);
     }),
