@@ -30,7 +30,10 @@ void faultTest('fault 16: a log cut off at any byte of its last turn loads, and 
   await first.close();
   const whole = readFileSync(logPath(first, session));
   // One server loads a copy for each of many places; every byte of one line, then steps through the rest.
-  const cuts = Array.from({ length: 150 }, (_, index) => before + (index < 60 ? index : 60 + Math.floor(((whole.length - before - 60) * (index - 60)) / 90)));
+  const cuts = Array.from(
+    { length: 150 },
+    (_, index) => before + (index < 60 ? index : 60 + Math.floor(((whole.length - before - 60) * (index - 60)) / 90)),
+  );
   const stateDir = join(rig.dir, 'cut');
   mkdirSync(sessionsDir(stateDir), { recursive: true, mode: 0o700 });
   const ids = cuts.map((cut, index) => {
@@ -42,30 +45,36 @@ void faultTest('fault 16: a log cut off at any byte of its last turn loads, and 
   // Two threads: a hundred that start at once would only measure how busy the machine is.
   const second = await rig.serve({ args: [...scripted, '--isolation', 'shared'], stateDir });
   const loads = await Promise.all(ids.map((sessionId) => second.request('session/load', { sessionId, cwd: rig.dir, mcpServers: [] })));
-  t.same(loads.filter((load) => load.error !== undefined).map((load) => load.error), []);
+  t.same(
+    loads.filter((load) => load.error !== undefined).map((load) => load.error),
+    [],
+  );
   const wrong = ids.filter((id) => !second.text(id).includes('one'));
   t.same(wrong, [], 'the first turn is whole in each');
   for (const id of [ids[1], ids[70], ids[149]]) t.match(await second.prompt(String(id), 'say on'), { result: { stopReason: 'end_turn' } });
 });
 
-void faultTest('fault 17, 25: a log that is damaged inside, or of a later version, is refused by name and left as it is', async (t, rig) => {
-  const first = await rig.serve({ args: scripted });
-  const session = await first.newSession(rig.dir);
-  await first.prompt(session, 'repeat 30 word');
-  await first.close();
-  const path = logPath(first, session);
-  const whole = readFileSync(path);
-  const damaged = Buffer.from(whole);
-  const at = whole.indexOf('user/message') + 2;
-  damaged[at] = damaged[at]! ^ 1;
-  writeFileSync(path, damaged);
-  const second = await rig.serve({ args: scripted });
-  const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
-  t.match((await second.request('session/load', load)).error, { code: -32603, data: { code: 'LOG_CORRUPT' } });
-  t.same(readFileSync(path), damaged);
-  writeFileSync(path, whole);
-  t.ok((await second.request('session/load', load)).result, 'once restored, it loads');
-});
+void faultTest(
+  'fault 17, 25: a log that is damaged inside, or of a later version, is refused by name and left as it is',
+  async (t, rig) => {
+    const first = await rig.serve({ args: scripted });
+    const session = await first.newSession(rig.dir);
+    await first.prompt(session, 'repeat 30 word');
+    await first.close();
+    const path = logPath(first, session);
+    const whole = readFileSync(path);
+    const damaged = Buffer.from(whole);
+    const at = whole.indexOf('user/message') + 2;
+    damaged[at] = damaged[at]! ^ 1;
+    writeFileSync(path, damaged);
+    const second = await rig.serve({ args: scripted });
+    const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
+    t.match((await second.request('session/load', load)).error, { code: -32603, data: { code: 'LOG_CORRUPT' } });
+    t.same(readFileSync(path), damaged);
+    writeFileSync(path, whole);
+    t.ok((await second.request('session/load', load)).result, 'once restored, it loads');
+  },
+);
 
 void faultTest('fault 18: no space ends the turn before a further tool, and the session goes on once there is space', async (t, rig) => {
   const command = ['bash', '-c', 'ulimit -S -f 64; exec "$0" "$@"', process.execPath, serveMain];
@@ -92,20 +101,23 @@ void faultTest('fault 21: a log directory that is removed under a session is rep
   t.match(await server.prompt(session, 'say back'), { result: { stopReason: 'end_turn' } });
 });
 
-void faultTest('fault 22: two servers want one session: the second is refused, and gets it once the first has closed it', async (t, rig) => {
-  const [first, second] = [await rig.serve({ args: scripted }), await rig.serve({ args: scripted })];
-  const session = await first.newSession(rig.dir);
-  const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
-  await first.prompt(session, 'say one');
-  t.match((await second.request('session/load', load)).error, { code: -31006, data: { code: 'SESSION_LOCKED' } });
-  t.match(await first.prompt(session, 'say two'), { result: { stopReason: 'end_turn' } });
-  t.same((await first.request('session/close', { sessionId: session })).result, {});
-  t.ok((await second.request('session/load', load)).result);
-  t.match((await first.request('session/load', load)).error, { data: { code: 'SESSION_LOCKED' } });
-  t.match(await second.prompt(session, 'say three'), { result: { stopReason: 'end_turn' } });
-  await second.close();
-  t.ok((await first.request('session/load', load)).result, 'and back');
-});
+void faultTest(
+  'fault 22: two servers want one session: the second is refused, and gets it once the first has closed it',
+  async (t, rig) => {
+    const [first, second] = [await rig.serve({ args: scripted }), await rig.serve({ args: scripted })];
+    const session = await first.newSession(rig.dir);
+    const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
+    await first.prompt(session, 'say one');
+    t.match((await second.request('session/load', load)).error, { code: -31006, data: { code: 'SESSION_LOCKED' } });
+    t.match(await first.prompt(session, 'say two'), { result: { stopReason: 'end_turn' } });
+    t.same((await first.request('session/close', { sessionId: session })).result, {});
+    t.ok((await second.request('session/load', load)).result);
+    t.match((await first.request('session/load', load)).error, { data: { code: 'SESSION_LOCKED' } });
+    t.match(await second.prompt(session, 'say three'), { result: { stopReason: 'end_turn' } });
+    await second.close();
+    t.ok((await first.request('session/load', load)).result, 'and back');
+  },
+);
 
 void faultTest('fault 23: a server that was stopped while another took the session over writes nothing more', async (t, rig) => {
   const first = await rig.serve({ args: scripted });

@@ -130,7 +130,7 @@ void faultTest('fault 13: a session that kills its thread whenever it is attache
 void faultTest('an attach that hangs is given up, and its thread may be used again', async (t, rig) => {
   const cwd = join(rig.dir, 'work');
   mkdirSync(cwd);
-  const server = await rig.serve({ args: ['--model', 'scripted', '--attach-timeout-ms', '500'] });
+  const server = await rig.serve({ args: ['--model', 'scripted', '--attach-timeout-ms', '2500'] });
   const session = await server.newSession(cwd);
   writeFileSync(join(cwd, '.sabotage-attach'), 'hang');
   t.match((await server.prompt(session, 'say one')).error, { code: -31004 });

@@ -108,6 +108,9 @@ void faultTest('fault 48: 300 cancels at any moment: one answer each, and the lo
     const logged = events.flatMap((event) => (event.type === 'turn/end' ? [event.data.reason.kind] : []));
     const completed = told.get(id)?.filter((reason) => reason === 'end_turn').length;
     t.equal(logged.filter((kind) => kind === 'completed').length, completed, 'as many turns are logged as completed as were told so');
-    t.same([...new Set(logged)].filter((kind) => kind !== 'completed' && kind !== 'cancelled'), []);
+    t.same(
+      [...new Set(logged)].filter((kind) => kind !== 'completed' && kind !== 'cancelled'),
+      [],
+    );
   }
 });

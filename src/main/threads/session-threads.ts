@@ -168,6 +168,8 @@ export class SessionThreads {
       await this.#pool.run(task, { transferList: [task.port] });
       return { kind: 'left' };
     } catch (error) {
+      // Where it never left for the thread: whoever listens at the other end must hear of it.
+      task.port.close();
       return { kind: 'lost', reason: error instanceof Error ? error.message : String(error) };
     }
   }
@@ -192,7 +194,12 @@ export class SessionThreads {
       };
       const tooLate = (): void => fail(new ServerError('ATTACH_FAILED', `No thread took the session within ${timeoutMs} ms.`));
       const timer = setTimeout(tooLate, timeoutMs);
-      void ended.then((how) => fail(endedWhileAttaching(how)));
+      // The end comes by another port than the thread's own words, a refusal among them: these are all here at the close.
+      const spoken = new Promise<void>((heard) => port.once('close', heard));
+      void ended.then(async (how) => {
+        await spoken;
+        fail(endedWhileAttaching(how));
+      });
       port.once('message', (message: SessionStarted) => {
         clearTimeout(timer);
         if (message.kind === 'started') resolve(message);
