@@ -6,7 +6,7 @@ import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Frame, ServerProcess } from '../support/server-process.ts';
-import { callIds, endServer, exchange, startServer, updatesOfCall } from '../support/started-server.ts';
+import { callIds, endServer, exchange, startServer, statusesOfCall, updatesOfCall } from '../support/started-server.ts';
 
 const isAsking = (frame: Frame): boolean => frame.method === 'session/request_permission';
 const nextQuestion = (server: ServerProcess, sessionId?: string): Promise<Frame> =>
@@ -52,7 +52,7 @@ await t.test('answers', async (t) => {
     answer(server, question, selected(optionOf(question, 'allow_once')));
     t.match(await server.response(id), { result: { stopReason: 'end_turn' } });
     t.equal(readFileSync(join(cwd, 'once.txt'), 'utf8'), 'hello\n');
-    t.equal(statusOf(server, sessionId, toolCall.toolCallId), 'completed');
+    t.same(statusesOfCall(server, sessionId, toolCall.toolCallId), ['pending', 'in_progress', 'completed'], '#72');
   });
 
   await t.test('#86 allow_once asks again; allow_always does not, for this command in this session only', async (t) => {

@@ -525,7 +525,7 @@ await t.test('#12 a client that stops reading stops the production, and nothing 
   const server = await startServer(t, { args: ['--model', 'scripted', '--pace-ms', '0'] });
   const [slow, other] = await Promise.all([server.newSession(t.testdir({})), server.newSession('/')]);
   const log = join(server.stateDir, 'sessions', `${slow}.jsonl`);
-  const id = server.startPrompt(slow, 'repeat 300000 word');
+  const id = server.startPrompt(slow, 'repeat 80000 word');
   await nextUpdate(server, slow, 'agent_message_chunk');
   server.child.stdout!.pause();
   let size = -1;
@@ -536,11 +536,11 @@ await t.test('#12 a client that stops reading stops the production, and nothing 
     size = now;
     return still > 30;
   });
-  t.ok(size < 6_000_000, `the log holds ${size} bytes`);
+  t.ok(size < 100_000, `the log holds ${size} bytes`);
   t.notOk(turnEnds(server, slow).length > 0, 'the turn waits');
   server.child.stdout!.resume();
   t.match(await server.response(id), { result: { stopReason: 'end_turn' } });
-  t.equal((server.text(slow).match(/word/g) ?? []).length, 300_000);
+  t.equal((server.text(slow).match(/word/g) ?? []).length, 80_000);
   t.match(await server.prompt(other, 'say x'), { result: { stopReason: 'end_turn' } });
   await endServer(t, server);
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { mergedUpdates, withoutPrompts } from '../support/merged-updates.ts';
 import type { Frame, ServerProcess } from '../support/server-process.ts';
-import { callIds, checkOutput, endServer, startServer, updatesOfCall } from '../support/started-server.ts';
+import { callIds, checkOutput, endServer, startServer, statusesOfCall, updatesOfCall } from '../support/started-server.ts';
 
 const everyTool = `think about the order of things
 say I begin.
@@ -164,9 +164,8 @@ await t.test('session/load', async (t) => {
     for (const id of ids) {
       const own = updatesOfCall(server, sessionId, id);
       t.equal(own[0].sessionUpdate, 'tool_call');
-      const statuses = own.flatMap((update) => (update.status === undefined ? [] : [update.status]));
-      t.equal(statuses.filter((status) => status === 'completed' || status === 'failed').length, 1, statuses.join(' → '));
-      t.ok(['completed', 'failed'].includes(statuses.at(-1)), 'the end comes last');
+      t.match(statusesOfCall(server, sessionId, id).join(' → '), /^(pending → )?(in_progress → )?(completed|failed)$/);
+      t.equal(own.filter((update) => ['completed', 'failed'].includes(update.status)).length, 1, 'one end');
       t.ok(own[0].kind, 'it has a kind');
       t.notMatch(own[0].title, /\n/);
       for (const { path, line } of own[0].locations ?? []) t.ok(path.startsWith('/') && (line === undefined || line >= 1), path);
@@ -441,6 +440,28 @@ await t.test('#38 more sessions than threads, in every isolation', async (t) => 
     );
     await endServer(t, server);
   }
+});
+
+await t.test('#82 a client that shows terminals gets one terminal and one exit for each command, live and loaded', async (t) => {
+  const server = await startServer(t, { initialize: { _meta: { terminal_output: true } } });
+  const cwd = realpathSync(t.testdir({}));
+  const sessionId = await server.newSession(cwd);
+  await server.prompt(sessionId, 'run echo visible; exit 3\nrun kill -9 $$');
+  const live = mergedUpdates(server.updates(sessionId));
+  for (const id of callIds(server, sessionId)) {
+    const own = updatesOfCall(server, sessionId, id);
+    t.match(own[0], { content: [{}], _meta: { terminal_info: { terminal_id: id, cwd } } });
+    t.ok(own[0].content.some((one: any) => one.type === 'terminal' && one.terminalId === id));
+    t.equal(own.filter((update) => update._meta?.terminal_exit !== undefined).length, 1);
+    t.ok(
+      own.slice(1).every((update) => update.content === undefined),
+      '#76 nothing takes the terminal away',
+    );
+  }
+  t.match(JSON.stringify(live), /"terminal_output":\{[^}]*visible/);
+  await server.request('session/close', { sessionId });
+  t.same(withoutPrompts(await replayed(server, sessionId, cwd)), live);
+  await endServer(t, server);
 });
 
 await t.test('a load waits for a thread as long as turns hold all of them', async (t) => {

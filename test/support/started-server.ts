@@ -59,3 +59,9 @@ export function callIds(server: ServerProcess, sessionId: string): string[] {
     .filter((update) => update.sessionUpdate === 'tool_call')
     .map((update) => update.toolCallId);
 }
+
+/** The statuses that a call went through, in order, repetitions left out. */
+export function statusesOfCall(server: ServerProcess, sessionId: string, toolCallId: string): string[] {
+  const statuses: string[] = updatesOfCall(server, sessionId, toolCallId).flatMap(({ status }) => (status === undefined ? [] : [status]));
+  return statuses.filter((status, index) => status !== statuses[index - 1]);
+}
