@@ -102,8 +102,6 @@ export type LoadOutcome = { readonly ok: true; readonly mode: PermissionMode } |
 export interface SessionApi {
   /** Starts a turn. Fulfils once accepted; the end comes as a completion. One turn at a time: main keeps the queue. */
   prompt(requestId: number, content: readonly PromptBlock[]): Promise<void>;
-  /** Adds a message to the running turn at its next step; says what became of it. */
-  steer(content: readonly PromptBlock[]): Promise<'injected' | 'refused'>;
   /** Cancels the running turn, if `requestId` is the running one or omitted. */
   cancel(requestId?: number): Promise<void>;
   setMode(mode: PermissionMode): Promise<void>;

@@ -205,7 +205,7 @@ export const configKeys = {
   cancel_grace_ms: {
     section: 'limits',
     type: milliseconds(0, 60_000),
-    default: 700,
+    default: 900,
     doc: 'From `session/cancel` to the end of a thread that does not react.',
   },
   shutdown_grace_ms: {

@@ -5,8 +5,11 @@ import type { Sleep } from './abortable-sleep.ts';
 
 export const abandoned = Symbol('abandoned');
 
-/** How long work may go on after its signal has aborted, in milliseconds. */
-export const stopGraceMs = 1000;
+/**
+ * How long work may go on after its signal has aborted, in milliseconds. A command that ignores TERM is killed after 300, and
+ * main answers `cancelled` after 900 in any case: between the two the turn can still end in order.
+ */
+export const stopGraceMs = 650;
 
 /**
  * Settles as `work` does. Once `signal` has aborted it waits at most {@link stopGraceMs} more and then fulfils with

@@ -78,10 +78,6 @@ export class AttachedAgent implements SessionApi {
     void this.#agent.send(content).then((end) => this.#complete(requestId, end));
   }
 
-  async steer(content: readonly PromptBlock[]): Promise<'injected' | 'refused'> {
-    return this.#agent.steer(content);
-  }
-
   async cancel(requestId?: number): Promise<void> {
     if (requestId === undefined || requestId === this.#runningId) this.#agent.cancel();
   }
