@@ -3,6 +3,7 @@
  */
 import t from 'tap';
 import type { EventInput } from '../../../../src/shared/events.ts';
+import { stopGraceMs } from '../../../../src/worker/agent/settle-or-abandon.ts';
 import { ReactLoopAgent } from '../../../../src/worker/agent/react-loop-agent.ts';
 import { ModelFailure } from '../../../../src/worker/model/model-adapter.ts';
 import { AgentRig, call, fail, hang, prompt, say, tool, usage, assertLegal } from './agent-rig.ts';
@@ -149,7 +150,7 @@ t.test('cancel', async (t) => {
     await rig.until(() => rig.deltas.length === 1);
     rig.agent.cancel();
     await rig.until(() => rig.sleepers.size === 1);
-    rig.wake(1000);
+    rig.wake(stopGraceMs);
     t.match(await sent, { reason: { kind: 'cancelled' } });
     late?.({ type: 'text', text: 'too late' });
     t.equal(rig.deltas.length, 1);

@@ -269,7 +269,7 @@ t.test('a cancel while tools run', async (t) => {
     await rig.until(() => release !== undefined);
     rig.agent.cancel();
     await rig.until(() => rig.sleepers.size === 1);
-    rig.wake(1000);
+    rig.wake(stopGraceMs);
     t.match(await sent, { reason: { kind: 'cancelled' } });
     const lines = rig.events.length;
     release?.();
