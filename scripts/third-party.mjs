@@ -5,6 +5,7 @@
  * into this project. Everything else happens in a scratch folder that is removed. Ends 0 only if every check has passed.
  */
 import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,6 +100,8 @@ class Bench {
       }
     }
     rmSync(this.scratch, { recursive: true, force: true });
+    // acpx keeps its sockets outside of the home that it is given, under a name made of it.
+    rmSync(join('/tmp', `acpx-${createHash('sha256').update(this.home).digest('hex').slice(0, 10)}`), { recursive: true, force: true });
   }
 }
 

@@ -1,7 +1,19 @@
 /**
  * Plays the steps of one scenario against the assembled server over real stdio, and keeps everything that came back.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, watch } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  watch,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { LogEvent } from '../../src/shared/events.ts';
@@ -34,7 +46,6 @@ export interface Played {
   readonly permissions: readonly (readonly [string, string])[];
   /** What is wrong with stdout, stderr or the exit, whatever the scenario. */
   readonly faults: readonly string[];
-  /** Updates of a load that differ from what was shown live. */
   readonly logs: ReadonlyMap<string, readonly LogEvent[]>;
   /** Files of the workspace at the end, by relative path. */
   readonly files: ReadonlyMap<string, string>;
@@ -76,6 +87,8 @@ class Player {
     mkdirSync(this.#workspace);
     if (scenario.workspace !== undefined) cpSync(scenario.workspace, this.#workspace, { recursive: true });
     this.#seed = filesUnder(this.#workspace);
+    // Some tools order files by their time: make it the same for all.
+    for (const path of this.#seed.keys()) utimesSync(join(this.#workspace, path), 1764460800, 1764460800);
     this.#start();
   }
 

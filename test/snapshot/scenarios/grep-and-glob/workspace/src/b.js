@@ -1,0 +1,1 @@
+import { needle } from "./a.js";

@@ -1,1 +1,0 @@
-import { needle } from "./a.ts";
