@@ -2,6 +2,7 @@
  * How the calls of an answer run: order, company, refusals, faults and cancels.
  */
 import t from 'tap';
+import { stopGraceMs } from '../../../../src/worker/agent/settle-or-abandon.ts';
 import type { ToolContext } from '../../../../src/worker/tools/tool.ts';
 import { AgentRig, call, prompt, say, tool, assertLegal } from './agent-rig.ts';
 
