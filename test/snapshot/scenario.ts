@@ -6,6 +6,7 @@
  * - `workspace/`: the files before; left out when there are none.
  * - `assert.json`: what the run means, see {@link Meaning}. It is checked on every run, and before a snapshot is written.
  * - `expected/frames.jsonl`: every frame of stdout, made by the runner with `--update`.
+ * - `expected/request.json`: where `steps.json` says `pinRequest`: system text and tools of the requests to the model.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,6 +65,7 @@ export interface Steps {
   readonly args?: readonly string[];
   readonly clientCapabilities?: object;
   readonly permissions?: readonly PermissionRule[];
+  readonly pinRequest?: boolean;
   readonly steps: readonly Step[];
 }
 
@@ -108,9 +110,10 @@ export interface Scenario {
   /** Path of the seed; undefined for an empty workspace. */
   readonly workspace: string | undefined;
   readonly framesPath: string;
+  readonly requestPath: string;
 }
 
-const stepsKeys = ['about', 'args', 'clientCapabilities', 'permissions', 'steps'];
+const stepsKeys = ['about', 'args', 'clientCapabilities', 'permissions', 'pinRequest', 'steps'];
 const meaningKeys = ['ends', 'says', 'thinks', 'cards', 'results', 'permissions', 'plan', 'files', 'modelCalls'];
 const folderNames = new Set(['steps.json', 'model.json', 'assert.json', 'workspace', 'expected']);
 
@@ -141,6 +144,7 @@ export function readScenario(name: string): Scenario {
     meaning,
     workspace: existsSync(workspace) ? workspace : undefined,
     framesPath: join(dir, 'expected', 'frames.jsonl'),
+    requestPath: join(dir, 'expected', 'request.json'),
   };
 }
 

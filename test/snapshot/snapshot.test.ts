@@ -6,13 +6,13 @@
  * wrong.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import PQueue from 'p-queue';
 import t, { type Test } from 'tap';
 import { meaningProblems } from './meaning.ts';
 import { play, type Played } from './play.ts';
 import { readScenario, type Scenario, scenarioNames } from './scenario.ts';
-import { transcript } from './transcript.ts';
+import { requestText, transcript } from './transcript.ts';
 
 const args = process.argv.slice(2);
 const update = args.includes('--update');
@@ -38,11 +38,15 @@ function check(t: Test, scenario: Scenario, played: Played): void {
   for (const problem of problems) t.fail(problem);
   // Frames of a run that went wrong say nothing that the problems do not.
   if (problems.length > 0) return;
-  const lines = transcript(played);
+  compare(t, scenario.framesPath, transcript(played).join('\n'));
+  if (scenario.steps.pinRequest === true) compare(t, scenario.requestPath, requestText(played));
+}
+
+function compare(t: Test, path: string, text: string): void {
   if (update) {
-    mkdirSync(dirname(scenario.framesPath), { recursive: true });
-    writeFileSync(scenario.framesPath, `${lines.join('\n')}\n`);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `${text}\n`);
   }
-  const kept = existsSync(scenario.framesPath) ? readFileSync(scenario.framesPath, 'utf8').trimEnd().split('\n') : [];
-  t.strictSame(lines, kept, 'the frames are those of expected/frames.jsonl');
+  const kept = existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n') : [];
+  t.strictSame(text.split('\n'), kept, `as in expected/${basename(path)}`);
 }

@@ -21,6 +21,15 @@ export function transcript(played: Played): string[] {
   });
 }
 
+/** What the first session's requests carry beside the messages: a change of it is a change of what every model is told. */
+export function requestText(played: Played): string {
+  const header = [...played.logs.values()][0]?.find(({ type }) => type === 'request/header');
+  if (header?.type !== 'request/header') throw new Error('no request was logged');
+  const { system, tools, toolsHash } = header.data;
+  const lines = system.replaceAll(played.workspace, '<workspace>').replace(process.platform, '<platform>').split('\n');
+  return JSON.stringify({ system: lines, tools, toolsHash }, null, 2);
+}
+
 function joinReplays(all: readonly ReceivedFrame[]): ReceivedFrame[] {
   const joined: ReceivedFrame[] = [];
   for (let at = 0; at < all.length; ) {
