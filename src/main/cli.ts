@@ -52,8 +52,8 @@ async function load(line: CommandLine): Promise<LoadedConfig> {
 }
 
 async function serveCommand(line: CommandLine): Promise<number> {
-  const loaded = await load(line);
-  const { runServer } = await import('./cli/serve-command.ts');
+  // Together: an editor waits for both.
+  const [loaded, { runServer }] = await Promise.all([load(line), import('./cli/serve-command.ts')]);
   return await runServer(loaded, { handStarted: !line.named && process.stdin.isTTY });
 }
 

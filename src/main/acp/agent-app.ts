@@ -19,7 +19,6 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { ServerConfig } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
-import { listSessions } from '../../shared/log/list-sessions.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { authenticate, clientTraits, initializeResponse, requireCredentials } from './initialize.ts';
@@ -78,7 +77,7 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
         if (typeof params.cwd === 'string' && !isAbsolute(params.cwd)) {
           throw new ServerError('INVALID_PARAMS', 'cwd must be an absolute path.', { data: { field: 'cwd' } });
         }
-        const page = await listSessions(config.stateDir, { cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
+        const page = await (await parts.sessions()).list({ cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
         const sessions = page.sessions.map(({ id, cwd, title, updatedAt }) => {
           return { sessionId: id, cwd, updatedAt, ...(title === undefined ? {} : { title }) };
         });

@@ -5,6 +5,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ServerError } from '../../shared/errors.ts';
 import { logVersion, type SessionHeader } from '../../shared/events.ts';
+import { type ListOptions, listSessions, type SessionPage } from '../../shared/log/list-sessions.ts';
 import { readSessionHeader } from '../../shared/log/read-header.ts';
 import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
@@ -84,6 +85,11 @@ export class SessionTable {
     } finally {
       this.#loading.delete(id);
     }
+  }
+
+  /** A page of the stored sessions, open or not, newest first. @throws ServerError INVALID_PARAMS for a bad cursor */
+  list(options: ListOptions): Promise<SessionPage> {
+    return listSessions(this.#parts.config.stateDir, options);
   }
 
   /** @throws ServerError SESSION_NOT_FOUND */

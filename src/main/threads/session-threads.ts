@@ -168,8 +168,6 @@ export class SessionThreads {
       await this.#pool.run(task, { transferList: [task.port] });
       return { kind: 'left' };
     } catch (error) {
-      // Where it never left for the thread: whoever listens at the other end must hear of it.
-      task.port.close();
       return { kind: 'lost', reason: error instanceof Error ? error.message : String(error) };
     }
   }
@@ -194,10 +192,11 @@ export class SessionThreads {
       };
       const tooLate = (): void => fail(new ServerError('ATTACH_FAILED', `No thread took the session within ${timeoutMs} ms.`));
       const timer = setTimeout(tooLate, timeoutMs);
-      // The end comes by another port than the thread's own words, a refusal among them: these are all here at the close.
       const spoken = new Promise<void>((heard) => port.once('close', heard));
       void ended.then(async (how) => {
-        await spoken;
+        // A task that ended by itself has refused the session. The end comes by another port than the refusal, which is
+        // here when the thread's end of this one is closed.
+        if (how.kind === 'left') await spoken;
         fail(endedWhileAttaching(how));
       });
       port.once('message', (message: SessionStarted) => {
