@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { sealLine } from '../../src/shared/log/line-seal.ts';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
-import { faultTest, logPath, readEvents } from '../support/invariants.ts';
+import { faultTest, logPath } from '../support/invariants.ts';
 
 t.setTimeout(100_000);
 
@@ -86,6 +86,19 @@ void faultTest('fault 18: no space ends the turn before a further tool, and the 
   execFileSync('prlimit', ['--pid', String(server.pid), '--fsize=unlimited']);
   t.match(await server.prompt(session, 'run echo space-$((40+2))'), { result: { stopReason: 'end_turn' } });
   t.match(JSON.stringify(server.updates(session)), /space-42/);
+});
+
+void faultTest('fault 18: a session that cannot be opened for want of space is free for a server that has some', async (t, rig) => {
+  const first = await rig.serve({ args: [...scripted, '--pace-ms', '0'] });
+  const session = await first.newSession(rig.dir);
+  t.match(await first.prompt(session, 'repeat 5000 word'), { result: { stopReason: 'end_turn' } });
+  await first.close();
+  const command = ['bash', '-c', 'ulimit -S -f 16; exec "$0" "$@"', process.execPath, serveMain];
+  const [full, other] = [await rig.serve({ args: scripted, command }), await rig.serve({ args: scripted })];
+  const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
+  t.match((await full.request('session/load', load)).error, { data: { code: 'LOG_WRITE_FAILED' } });
+  t.match((await full.prompt(session, 'say no')).error, { data: { code: 'SESSION_NOT_FOUND' } });
+  t.ok((await other.request('session/load', load)).result);
 });
 
 void faultTest('fault 21: a log directory that is removed under a session is reported and not made anew elsewhere', async (t, rig) => {

@@ -29,7 +29,10 @@ void faultTest('dedicated: beyond max_threads running sessions share, and the lo
   const attached = (await Promise.all(ids.map((id) => attachments(server, id)))).flat();
   t.equal(attached.length, 6);
   t.equal(new Set(attached.map(({ threadId }) => threadId)).size, 3, 'three threads');
-  t.same(attached.map(({ sharedWith }) => sharedWith).sort(), [0, 0, 0, 1, 1, 1]);
+  t.same(
+    attached.map(({ sharedWith }) => sharedWith).toSorted((a, b) => a - b),
+    [0, 0, 0, 1, 1, 1],
+  );
 });
 
 void faultTest('strict: nobody shares, also when several newcomers find one free thread', async (t, rig) => {

@@ -29,7 +29,7 @@ const acts: Readonly<Record<string, (ms: number) => void>> = {
   heap: () => {
     const kept: number[][] = [];
     // Pieces of 64 KB: a single large allocation would abort the whole process, whatever the thread's limit.
-    for (;;) kept.push(new Array<number>(8000).fill(0.5));
+    for (;;) kept.push(Array.from({ length: 8000 }, () => 0.5));
   },
   print: () => {
     console.log('{"jsonrpc":"2.0","method":"stray/console"}');

@@ -26,8 +26,8 @@ export async function hostSession(task: SessionTask, thread: ThreadContext): Pro
 }
 
 async function attach(task: SessionTask, thread: ThreadContext): Promise<AttachedAgent | undefined> {
-  const agent = new AttachedAgent(task, thread);
   try {
+    const agent = new AttachedAgent(task, thread);
     const log = await EventLog.open({
       path: task.logPath,
       lockPath: task.lockPath,
@@ -35,7 +35,7 @@ async function attach(task: SessionTask, thread: ThreadContext): Promise<Attache
       threadId: thread.threadId,
       onEvent: (event) => agent.observe(event),
     });
-    agent.start(log);
+    await startOn(agent, log);
     thread.sessionIds.add(task.sessionId);
     reportStarted(task, thread, log.eventCount);
     return agent;
@@ -43,6 +43,17 @@ async function attach(task: SessionTask, thread: ThreadContext): Promise<Attache
     task.port.postMessage({ kind: 'refused', error: toWireError(error) } satisfies SessionStarted);
     task.port.close();
     return undefined;
+  }
+}
+
+/** A disk that takes no more refuses the session: then the log, and its lock above all, is given back. */
+async function startOn(agent: AttachedAgent, log: EventLog): Promise<void> {
+  try {
+    agent.start(log);
+  } catch (error) {
+    // The log was never written by this session, so its close has nothing of it to report.
+    await log.close().catch(() => undefined);
+    throw error;
   }
 }
 

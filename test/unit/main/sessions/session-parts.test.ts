@@ -2,7 +2,7 @@
 import { chmodSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import fc from 'fast-check';
+import { array as arrayOf, assert as assertProperty, asyncProperty, constantFrom } from 'fast-check';
 import t from 'tap';
 import { Admission } from '../../../../src/main/sessions/admission.ts';
 import { cancelRunningTurn } from '../../../../src/main/sessions/cancel-ladder.ts';
@@ -22,9 +22,9 @@ const ended: PromptResult = { ok: true, stopReason: 'end_turn', usage };
 const text = [{ type: 'text', text: 'hi' }] as const;
 
 t.test('a prompt settles once: whatever comes first, in any order', async (t) => {
-  const act = fc.constantFrom('settle', 'cancel', 'fail');
-  await fc.assert(
-    fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 6 }), async (acts) => {
+  const act = constantFrom('settle', 'cancel', 'fail');
+  await assertProperty(
+    asyncProperty(arrayOf(act, { minLength: 1, maxLength: 6 }), async (acts) => {
       const prompt = new PendingPrompt(text);
       const said = acts.map((one) => {
         if (one === 'settle') return prompt.settle(ended);
