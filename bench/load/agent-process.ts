@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { ThreadCpu } from './thread-cpu.ts';
 
 export interface SessionCount {
   firstTokenAt: number;
@@ -12,7 +13,13 @@ export interface SessionCount {
   text: string;
 }
 
-type Settle = (frame: { result?: any; error?: any }) => void;
+interface Waiting {
+  readonly resolve: (result: any) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Called for each text update. `at` is the time its bytes came in, in milliseconds since the epoch with fractions. */
+export type OnText = (sessionId: string, text: string, at: number) => void;
 
 const chunkMark = Buffer.from('"agent_message_chunk"');
 const sessionMark = '"sessionId":"';
@@ -22,8 +29,10 @@ export class AgentProcess {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown>;
   readonly sessions = new Map<string, SessionCount>();
+  readonly cpu: ThreadCpu;
   updates = 0;
-  #pending = new Map<number, Settle>();
+  onText: OnText | undefined;
+  #pending = new Map<number, Waiting>();
   #rest: Buffer = Buffer.alloc(0);
   #nextId = 1;
 
@@ -31,16 +40,14 @@ export class AgentProcess {
     const [program, ...args] = command;
     this.child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'inherit'], env: { PATH: process.env['PATH'], ...env } });
     this.child.stdout!.on('data', (chunk: Buffer) => this.#read(chunk));
-    this.exited = once(this.child, 'exit');
+    this.exited = once(this.child, 'exit').then(() => this.#rejectPending());
+    this.cpu = new ThreadCpu(this.child.pid!);
   }
 
+  /** Rejects with the error that the agent answers, or when it ends first. */
   request(method: string, params: object): Promise<any> {
     const id = this.#nextId++;
-    const answer = new Promise<any>((resolve, reject) => {
-      this.#pending.set(id, (frame) =>
-        frame.error === undefined ? resolve(frame.result) : reject(new Error(JSON.stringify(frame.error))),
-      );
-    });
+    const answer = new Promise<any>((resolve, reject) => this.#pending.set(id, { resolve, reject }));
     this.child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
     return answer;
   }
@@ -49,61 +56,88 @@ export class AgentProcess {
     this.child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', method, params })}\n`);
   }
 
-  /** Milliseconds of CPU of the whole process so far (clock ticks of 10 ms). */
-  cpuMs(): number {
-    const fields = readFileSync(`/proc/${this.child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-    return (Number(fields[11]) + Number(fields[12])) * 10;
+  async newSession(): Promise<string> {
+    const { sessionId } = await this.request('session/new', { cwd: process.cwd(), mcpServers: [] });
+    return sessionId as string;
   }
 
-  /** Milliseconds of CPU of the main thread so far, in nanosecond steps. */
-  mainCpuMs(): number {
-    return Number(readFileSync(`/proc/${this.child.pid}/task/${this.child.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  /** One after another. */
+  async newSessions(count: number): Promise<string[]> {
+    const ids: string[] = [];
+    for (let i = 0; i < count; i += 1) ids.push(await this.newSession());
+    return ids;
+  }
+
+  /** Sends a plan for the local model server as a prompt; fulfils with the stop reason. */
+  async prompt(sessionId: string, plan: object, before = ''): Promise<string> {
+    const prompt = [{ type: 'text', text: `${before}${JSON.stringify(plan)}` }];
+    const { stopReason } = await this.request('session/prompt', { sessionId, prompt });
+    return stopReason as string;
   }
 
   /** Proportional memory in MB. */
   pssMb(): number {
     const line = readFileSync(`/proc/${this.child.pid}/smaps_rollup`, 'utf8').match(/^Pss:\s+(\d+)/m);
-    return Number(line?.[1] ?? 0) / 1024;
+    return Number(line?.[1] ?? Number.NaN) / 1024;
   }
 
   threads(): number {
     return readdirSync(`/proc/${this.child.pid}/task`).length;
   }
 
-  /** Ends stdin; milliseconds until the exit. */
+  /** Stops reading: the agent's output fills up. */
+  pause(): void {
+    this.child.stdout!.pause();
+  }
+
+  resume(): void {
+    this.child.stdout!.resume();
+  }
+
+  /** Ends stdin; milliseconds until the exit. Rejects when the agent does not end with 0. */
   async close(): Promise<number> {
     const start = performance.now();
     this.child.stdin!.end();
     await this.exited;
-    return performance.now() - start;
+    const ms = performance.now() - start;
+    if (this.child.exitCode !== 0) throw new Error(`the agent ended with ${this.child.exitCode ?? this.child.signalCode}`);
+    return ms;
+  }
+
+  #rejectPending(): void {
+    for (const { reject } of this.#pending.values()) reject(new Error('the agent ended before it answered'));
+    this.#pending.clear();
   }
 
   #read(chunk: Buffer): void {
+    const at = performance.timeOrigin + performance.now();
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let start = 0;
     for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
-      this.#take(bytes.subarray(start, end));
+      this.#take(bytes.subarray(start, end), at);
       start = end + 1;
     }
     this.#rest = bytes.subarray(start);
   }
 
-  #take(line: Buffer): void {
+  #take(line: Buffer, at: number): void {
     if (line.includes(chunkMark)) {
-      this.#countToken(line.toString('latin1'));
+      this.#countToken(line.toString('latin1'), at);
       return;
     }
     const frame = JSON.parse(line.toString('utf8'));
     if (frame.method === 'session/update') this.updates += 1;
     if (typeof frame.id !== 'number' || frame.method !== undefined) return;
-    this.#pending.get(frame.id)?.(frame);
+    const waiting = this.#pending.get(frame.id);
     this.#pending.delete(frame.id);
+    if (frame.error === undefined) waiting?.resolve(frame.result);
+    else waiting?.reject(new Error(JSON.stringify(frame.error)));
   }
 
-  #countToken(line: string): void {
+  #countToken(line: string, at: number): void {
     this.updates += 1;
-    const at = line.indexOf(sessionMark) + sessionMark.length;
-    const sessionId = line.slice(at, line.indexOf('"', at));
+    const idAt = line.indexOf(sessionMark) + sessionMark.length;
+    const sessionId = line.slice(idAt, line.indexOf('"', idAt));
     let count = this.sessions.get(sessionId);
     if (count === undefined) {
       count = { firstTokenAt: performance.now(), tokens: 0, text: '' };
@@ -111,6 +145,8 @@ export class AgentProcess {
     }
     count.tokens += 1;
     const from = line.indexOf(textMark) + textMark.length;
-    count.text += line.slice(from, line.indexOf('"', from));
+    const text = line.slice(from, line.indexOf('"', from));
+    count.text += text;
+    this.onText?.(sessionId, text, at);
   }
 }

@@ -9,13 +9,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AgentProcess } from './agent-process.ts';
 
-const built = fileURLToPath(new URL('../../', import.meta.url));
+/** The compiled files, `build/`. */
+export const built = fileURLToPath(new URL('../../', import.meta.url));
 const cli = join(built, '..', 'dist', 'main', 'cli.js');
 
 export interface ModelServerProcess {
   readonly baseUrl: string;
-  /** Microseconds of CPU of the model server since its start. */
-  cpuMicros(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -23,11 +22,10 @@ export async function startModelServer(): Promise<ModelServerProcess> {
   const script = join(built, 'test', 'support', 'model-server-main.js');
   const child: ChildProcess = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [line] = await once(child.stdout!, 'data');
-  const { port, baseUrl } = JSON.parse(String(line)) as { port: number; baseUrl: string };
+  const { baseUrl } = JSON.parse(String(line)) as { baseUrl: string };
   const exited = once(child, 'exit');
   return {
     baseUrl,
-    cpuMicros: async () => ((await (await fetch(`http://127.0.0.1:${port}/control/stats`)).json()) as { cpuMicros: number }).cpuMicros,
     close: async () => {
       child.kill('SIGTERM');
       await exited;
@@ -38,37 +36,52 @@ export async function startModelServer(): Promise<ModelServerProcess> {
 /** `floor`, or an isolation of ours with its greatest number of threads, for example `shared:2`, `dedicated:64`. */
 export type TargetName = string;
 
+export interface TargetOptions {
+  readonly flags?: readonly string[];
+  /** Our server compiled file by file, with threads that break when a prompt says so (`test/support/saboteur-thread.ts`). */
+  readonly saboteur?: boolean;
+}
+
 export interface Target {
   readonly name: TargetName;
   readonly agent: AgentProcess;
+  readonly stateDir: string;
   /** From the start of the process to the answer of `initialize`. */
   readonly initializeMs: number;
   /** Ends the agent; milliseconds until its exit. */
   readonly close: () => Promise<number>;
 }
 
-export async function startTarget(name: TargetName, model: ModelServerProcess): Promise<Target> {
+export async function startTarget(name: TargetName, model: ModelServerProcess, options: TargetOptions = {}): Promise<Target> {
   const stateDir = mkdtempSync(join(tmpdir(), 'dsh-acp-bench-'));
   const start = performance.now();
-  const agent = new AgentProcess(commandFor(name, model.baseUrl, stateDir), { HOME: stateDir });
+  const agent = new AgentProcess(commandFor(name, { baseUrl: model.baseUrl, stateDir, ...options }), { HOME: stateDir });
   await agent.request('initialize', { protocolVersion: 1, clientCapabilities: {} });
   const initializeMs = performance.now() - start;
   return {
     name,
     agent,
+    stateDir,
     initializeMs,
     close: async () => {
-      const exitMs = await agent.close();
-      rmSync(stateDir, { recursive: true, force: true });
-      return exitMs;
+      try {
+        return await agent.close();
+      } finally {
+        rmSync(stateDir, { recursive: true, force: true });
+      }
     },
   };
 }
 
-function commandFor(name: TargetName, baseUrl: string, stateDir: string): string[] {
+function commandFor(name: TargetName, setup: TargetOptions & { readonly baseUrl: string; readonly stateDir: string }): string[] {
+  const { baseUrl, stateDir } = setup;
   if (name === 'floor') return [process.execPath, join(built, 'bench', 'load', 'floor-agent.js'), `${baseUrl}/chat/completions`];
   const [isolation, threads] = name.split(':');
   const flags = ['--state-dir', stateDir, '--base-url', baseUrl, '--model', 'bench', '--isolation', isolation ?? 'shared'];
   if (threads !== undefined) flags.push('--max-threads', threads);
-  return [process.execPath, cli, ...flags];
+  flags.push(...(setup.flags ?? []));
+  // For profiles: BENCH_NODE_ARGS='--cpu-prof --cpu-prof-dir=DIR'.
+  const nodeArgs = (process.env['BENCH_NODE_ARGS'] ?? '').split(' ').filter((arg) => arg !== '');
+  const program = setup.saboteur === true ? join(built, 'test', 'support', 'serve-main.js') : cli;
+  return [process.execPath, ...nodeArgs, program, ...flags];
 }

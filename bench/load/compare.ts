@@ -1,0 +1,170 @@
+/**
+ * Targets under the same load, round by round in turns, so that what disturbs the machine disturbs all of them alike.
+ */
+import type { BenchRun } from '../run.ts';
+import { type RoundLoad, type RoundResult, runRound } from './round.ts';
+import { median, medianRatio, percentile } from './statistics.ts';
+import { startTarget, type Target, type TargetName } from './targets.ts';
+import type { CpuSplit } from './thread-cpu.ts';
+
+export interface LoadPlan extends RoundLoad {
+  readonly targets: readonly TargetName[];
+  readonly sessions: number;
+  /** Rounds before the measured ones. The first is the cold one; further ones go without pauses between tokens. */
+  readonly warmUps?: number;
+  readonly rounds?: number;
+}
+
+export interface LoadRow {
+  readonly target: TargetName;
+  readonly sessions: number;
+  readonly delayMs: number;
+  readonly coldMs: number;
+  /** The measured rounds, in order. */
+  readonly totalMs: readonly number[];
+  readonly cpuUsPerToken: readonly number[];
+  /** Medians over the measured rounds. */
+  readonly splitUs: CpuSplit;
+  readonly firstTokenMs: { readonly p50: number; readonly p99: number };
+  readonly newSessionMs: { readonly p50: number; readonly p99: number };
+  /** Median over pairs of rounds; absent without a floor, and on the floor itself. */
+  readonly totalToFloor?: number;
+  readonly cpuToFloor?: number;
+  readonly pssMb: { readonly idle: number; readonly open: number; readonly after: number };
+  readonly exitMs: number;
+  readonly wrong: number;
+}
+
+interface Contestant {
+  readonly target: Target;
+  readonly ids: readonly string[];
+  readonly newMs: readonly number[];
+  readonly idleMb: number;
+  readonly openMb: number;
+  readonly rounds: RoundResult[];
+}
+
+/** Runs the plan, keeps and prints a row for each target, and gives them back in the plan's order. */
+export async function compare(bench: BenchRun, plan: LoadPlan): Promise<LoadRow[]> {
+  const warmUps = plan.warmUps ?? 4;
+  const contestants: Contestant[] = [];
+  for (const name of plan.targets) contestants.push(await enter(bench, name, plan.sessions));
+  for (let round = 0; round < warmUps + (plan.rounds ?? 5); round += 1) {
+    const isWarmUp = round > 0 && round < warmUps;
+    const load: RoundLoad = { tokens: plan.tokens, delayMs: isWarmUp ? 0 : plan.delayMs };
+    // Each goes first as often as the others.
+    const turns = contestants.map((_, index) => contestants[(index + round) % contestants.length]!);
+    for (const { target, ids, rounds } of turns) rounds.push(await runRound(target.agent, ids, load));
+  }
+  const floor = contestants.find(({ target }) => target.name === 'floor')?.rounds.slice(warmUps);
+  const rows: LoadRow[] = [];
+  for (const contestant of contestants) {
+    const row = await leave(contestant, { plan, warmUps, floor: contestant.target.name === 'floor' ? undefined : floor });
+    bench.check(row.wrong, `${row.target}, ${row.sessions} sessions, ${row.delayMs} ms: texts`);
+    rows.push(row);
+    printRow(row);
+  }
+  bench.rows.push(...rows);
+  return rows;
+}
+
+async function enter(bench: BenchRun, name: TargetName, sessions: number): Promise<Contestant> {
+  const target = await startTarget(name, bench.model);
+  const idleMb = target.agent.pssMb();
+  const ids: string[] = [];
+  const newMs: number[] = [];
+  for (let i = 0; i < sessions; i += 1) {
+    const start = performance.now();
+    ids.push(await target.agent.newSession());
+    newMs.push(performance.now() - start);
+  }
+  return { target, ids, newMs, idleMb, openMb: target.agent.pssMb(), rounds: [] };
+}
+
+async function leave(
+  { target, newMs, idleMb, openMb, rounds, ids }: Contestant,
+  context: { readonly plan: LoadPlan; readonly warmUps: number; readonly floor: readonly RoundResult[] | undefined },
+): Promise<LoadRow> {
+  const measured = rounds.slice(context.warmUps);
+  const totalMs = measured.map((round) => round.totalMs);
+  const cpuUs = measured.map((round) => round.cpuUs.total);
+  const { floor } = context;
+  const ratios =
+    floor === undefined
+      ? {}
+      : {
+          totalToFloor: medianRatio(
+            totalMs,
+            floor.map((round) => round.totalMs),
+          ),
+          cpuToFloor: medianRatio(
+            cpuUs,
+            floor.map((round) => round.cpuUs.total),
+          ),
+        };
+  return {
+    target: target.name,
+    sessions: ids.length,
+    delayMs: context.plan.delayMs,
+    coldMs: rounds[0]!.totalMs,
+    totalMs,
+    cpuUsPerToken: cpuUs,
+    splitUs: medianSplit(measured.map((round) => round.cpuUs)),
+    firstTokenMs: {
+      p50: median(measured.map((round) => round.firstTokenMs.p50)),
+      p99: median(measured.map((round) => round.firstTokenMs.p99)),
+    },
+    newSessionMs: { p50: percentile(newMs, 50), p99: percentile(newMs, 99) },
+    ...ratios,
+    pssMb: { idle: idleMb, open: openMb, after: target.agent.pssMb() },
+    exitMs: await target.close(),
+    wrong: rounds.reduce((sum, round) => sum + round.wrong, 0),
+  };
+}
+
+function medianSplit(splits: readonly CpuSplit[]): CpuSplit {
+  const of = (key: keyof CpuSplit): number => median(splits.map((split) => split[key]));
+  return { total: of('total'), main: of('main'), threads: of('threads'), pool: of('pool'), v8: of('v8'), other: of('other') };
+}
+
+const columns = [12, 5, 4, 7, 17, 17, 31, 11, 12, 13, 6] as const;
+
+function line(cells: readonly string[]): void {
+  const [first, ...others] = cells;
+  const padded = others.map((cell, index) => cell.padStart(columns[index + 1] ?? 0));
+  process.stdout.write(`  ${(first ?? '').padEnd(columns[0])} ${padded.join(' ')}\n`);
+}
+
+export function printLoadHeader(): void {
+  line([
+    '',
+    'N',
+    'D',
+    'cold',
+    'warm ms (best)',
+    'CPU us/token',
+    'main+threads+pool+v8+other',
+    '1st p50/99',
+    'new p50/99',
+    'PSS MB',
+    'exit',
+  ]);
+}
+
+function printRow(row: LoadRow): void {
+  const { splitUs: split, pssMb, firstTokenMs, newSessionMs } = row;
+  const ratio = (value: number | undefined): string => (value === undefined ? '' : ` ×${value.toFixed(2)}`);
+  line([
+    row.target,
+    String(row.sessions),
+    String(row.delayMs),
+    row.coldMs.toFixed(0),
+    `${median(row.totalMs).toFixed(0)} (${Math.min(...row.totalMs).toFixed(0)})${ratio(row.totalToFloor)}`,
+    `${median(row.cpuUsPerToken).toFixed(1)}${ratio(row.cpuToFloor)}`,
+    [split.main, split.threads, split.pool, split.v8, split.other].map((us) => us.toFixed(1)).join(' + '),
+    `${firstTokenMs.p50.toFixed(0)}/${firstTokenMs.p99.toFixed(0)}`,
+    `${newSessionMs.p50.toFixed(1)}/${newSessionMs.p99.toFixed(1)}`,
+    [pssMb.idle, pssMb.open, pssMb.after].map((mb) => mb.toFixed(0)).join('>'),
+    row.exitMs.toFixed(0),
+  ]);
+}

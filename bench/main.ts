@@ -1,0 +1,129 @@
+/**
+ * `npm run bench`: what the server costs and how quick it is, beside a floor agent in the same run. See bench/README.md.
+ *
+ * Exit code 0 whatever the speed; 1 when a text was wrong, a frame was lost or a part failed; 2 for a wrong command line.
+ */
+import { writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { startModelServer } from './load/targets.ts';
+import { CoreUse, machineFacts } from './machine.ts';
+import { attachPart } from './parts/attach.ts';
+import { cancelPart } from './parts/cancel.ts';
+import { latencyPart } from './parts/latency.ts';
+import { loadPart, targetsPart } from './parts/load.ts';
+import { memoryPart } from './parts/memory.ts';
+import { microPart } from './parts/micro.ts';
+import { stallPart } from './parts/stall.ts';
+import { startupPart } from './parts/startup.ts';
+import { stubPart } from './parts/stub.ts';
+import { teardownPart } from './parts/teardown.ts';
+import { BenchRun, type Part } from './run.ts';
+import { sizesTable } from './sizes-table.ts';
+
+const parts: readonly Part[] = [
+  startupPart,
+  targetsPart,
+  loadPart,
+  latencyPart,
+  stubPart,
+  attachPart,
+  cancelPart,
+  stallPart,
+  teardownPart,
+  memoryPart,
+  microPart,
+];
+const usage = `Usage: npm run bench -- [--full] [--json FILE] [NAME…]
+
+  --full       the whole matrix of loads, all micro benches, more repeats
+  --json FILE  all figures as JSON
+  NAME         only the parts whose names contain it: ${parts.map((part) => part.name).join(', ')}
+`;
+/** More than this of all cores in use before the bench does anything: its figures are not to be trusted. */
+const busyPercent = 20;
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function readCommandLine(): { full: boolean; json: string | undefined; chosen: readonly Part[] } {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { full: { type: 'boolean', default: false }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  });
+  if (values.help === true) {
+    process.stdout.write(usage);
+    process.exit(0);
+  }
+  const unknown = positionals.filter((name) => !parts.some((part) => part.name.includes(name)));
+  if (unknown.length > 0) throw new Error(`no part has a name with ${unknown.join(', ')} in it`);
+  const isNamed = (part: Part): boolean => positionals.some((name) => part.name.includes(name));
+  const isDefault = (part: Part): boolean => values.full || part.onlyFull !== true;
+  return { full: values.full, json: values.json, chosen: parts.filter(positionals.length > 0 ? isNamed : isDefault) };
+}
+
+function commandLineOrExit(): ReturnType<typeof readCommandLine> {
+  try {
+    return readCommandLine();
+  } catch (error) {
+    process.stderr.write(`bench: ${(error as Error).message}\n\n${usage}`);
+    return process.exit(2);
+  }
+}
+
+function load(): string {
+  return loadavg()
+    .map((one) => one.toFixed(2))
+    .join(' ');
+}
+
+async function runPart(bench: BenchRun, part: Part): Promise<void> {
+  const start = performance.now();
+  print(`\n${part.name}`);
+  try {
+    await part.run(bench);
+  } catch (error) {
+    bench.fault(`${part.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  }
+  print(`  (${((performance.now() - start) / 1000).toFixed(1)} s)`);
+}
+
+const { full, json, chosen } = commandLineOrExit();
+const machine = machineFacts();
+const use = new CoreUse();
+const loadBefore = load();
+await sleep(1000);
+const busyBefore = use.percent();
+print(
+  `${machine.cores} cores of ${machine.cpu}, ${machine.memoryGb} GB, ${machine.system}, node ${machine.node}, commit ${machine.commit}`,
+);
+print(`load average before: ${loadBefore}; ${busyBefore.toFixed(0)} % of all cores in use by others`);
+const isBusy = busyBefore > busyPercent;
+if (isBusy) print('WARNING: the machine is busy. Quotients to the floor say something, single figures do not.');
+
+const model = await startModelServer();
+const bench = new BenchRun(model, full);
+const start = performance.now();
+for (const part of chosen) await runPart(bench, part);
+await model.close();
+use.percent();
+await sleep(1000);
+const busyAfter = use.percent();
+const loadAfter = load();
+
+print(`\nSizes that must hold\n${sizesTable(bench.figures)}`);
+print(`load average before: ${loadBefore}, after: ${loadAfter} (the bench itself makes most of the latter)`);
+if (isBusy || busyAfter > busyPercent) {
+  print(`WARNING: others used ${busyBefore.toFixed(0)} % of all cores before and ${busyAfter.toFixed(0)} % after the run.`);
+}
+print(`${((performance.now() - start) / 1000).toFixed(0)} s; ${bench.faults.length === 0 ? 'all texts right, no frame lost' : 'FAULTS:'}`);
+for (const fault of bench.faults) print(`- ${fault}`);
+if (json !== undefined) {
+  const { figures, rows, faults } = bench;
+  const all = { machine, at: new Date().toISOString(), loadBefore, loadAfter, busyBefore, busyAfter, figures, rows, faults };
+  writeFileSync(json, `${JSON.stringify(all, undefined, 1)}\n`);
+}
+// Not only the code: a part that failed may have left an agent behind, which ends when our pipes close.
+process.exit(bench.faults.length === 0 ? 0 : 1);

@@ -1,0 +1,114 @@
+/**
+ * Memory: growth of the server's PSS divided by sessions. Garbage that is not collected yet counts, as it does for the machine.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AgentProcess } from '../load/agent-process.ts';
+import { runRound } from '../load/round.ts';
+import { startTarget, type Target, type TargetName } from '../load/targets.ts';
+import type { BenchRun, Part } from '../run.ts';
+
+const turn = { tokens: 200, delayMs: 0 };
+const parkDeadlineMs = 60_000;
+
+export const memoryPart: Part = {
+  name: 'memory',
+  run: async (bench) => {
+    await idle(bench, 'shared');
+    await idle(bench, 'dedicated:64');
+    await afterTurn(bench, 'dedicated:64', { sessions: 32, mostKb: 12 * 1024 });
+    await afterTurn(bench, 'shared', { sessions: 500, mostKb: 1024 });
+    await neverAttached(bench);
+    await parkedAfterUse(bench);
+  },
+};
+
+async function idle(bench: BenchRun, name: TargetName): Promise<void> {
+  const { agent, close } = await startTarget(name, bench.model);
+  const mb = await settledMb(agent);
+  await close();
+  bench.figure({ what: `idle server, ${name.split(':')[0]}: MB`, target: '–', measured: mb.toFixed(0), values: { mb } });
+}
+
+/** One round for all of them at once, so that in `shared` the text of all is in flight together. */
+async function afterTurn(bench: BenchRun, name: TargetName, plan: { readonly sessions: number; readonly mostKb: number }): Promise<void> {
+  const { agent, close } = await startTarget(name, bench.model);
+  const before = await settledMb(agent);
+  const ids = await agent.newSessions(plan.sessions);
+  const { wrong } = await runRound(agent, ids, turn);
+  bench.check(wrong, `memory, ${name}: texts`);
+  const kb = ((await settledMb(agent)) - before) * (1024 / plan.sessions);
+  await close();
+  const isolation = name.split(':')[0]!;
+  bench.figure({
+    what: `memory of a session, ${isolation}, after a turn of 200 tokens (${plan.sessions} sessions): KB`,
+    target: `≤ ${plan.mostKb}`,
+    measured: kb.toFixed(0),
+    holds: kb <= plan.mostKb,
+    values: { kb },
+  });
+}
+
+async function neverAttached(bench: BenchRun): Promise<void> {
+  const sessions = 10_000;
+  const { agent, close } = await startTarget('shared', bench.model);
+  const before = await settledMb(agent);
+  for (let made = 0; made < sessions; made += 100) {
+    await Promise.all(Array.from({ length: 100 }, () => agent.newSession()));
+  }
+  const kb = ((await settledMb(agent)) - before) * (1024 / sessions);
+  await close();
+  bench.figure({
+    what: `memory of a session that was made and never attached (${sessions}): KB`,
+    target: '≤ 10',
+    measured: kb.toFixed(1),
+    holds: kb <= 10,
+    values: { kb },
+  });
+}
+
+/** The first half grows the heaps, which stay as they are; the second half shows what a session leaves behind. */
+async function parkedAfterUse(bench: BenchRun): Promise<void> {
+  const half = 500;
+  const target = await startTarget('shared', bench.model, { flags: ['--park-after-ms', '300'] });
+  const readings = [await settledMb(target.agent)];
+  for (let i = 0; i < 2; i += 1) {
+    const ids = await target.agent.newSessions(half);
+    const { wrong } = await runRound(target.agent, ids, turn);
+    bench.check(wrong, 'memory, parked: texts');
+    await allParked(target);
+    readings.push(await settledMb(target.agent));
+  }
+  await target.close();
+  const kb = (readings[2]! - readings[1]!) * (1024 / half);
+  const first = (readings[1]! - readings[0]!) * (1024 / half);
+  bench.figure({
+    what: `memory of a session parked after a turn (the second ${half}; ${first.toFixed(0)} with the heaps' growth by the first ${half}): KB`,
+    target: '≤ 10',
+    measured: kb.toFixed(1),
+    holds: kb <= 10,
+    values: { kb, firstHalfKb: first },
+  });
+}
+
+/** A session on a thread holds its lock file. */
+async function allParked({ stateDir }: Target): Promise<void> {
+  const deadline = performance.now() + parkDeadlineMs;
+  const locks = (): number => readdirSync(join(stateDir, 'sessions')).filter((name) => name.endsWith('.lock')).length;
+  while (locks() > 0) {
+    if (performance.now() > deadline) throw new Error(`${locks()} sessions were not parked within ${parkDeadlineMs} ms`);
+    await sleep(100);
+  }
+}
+
+/** PSS once it moves by less than 1 % in a quarter of a second: threads have started, pages have been given back. */
+async function settledMb(agent: AgentProcess): Promise<number> {
+  let before = Number.NaN;
+  for (;;) {
+    const now = agent.pssMb();
+    if (Math.abs(now - before) < now / 100) return now;
+    before = now;
+    await sleep(250);
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * From the start of the process to the first answers: ours, the floor agent and bare node in turns, each time a new process.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { median, percentile, withSpread } from '../load/statistics.ts';
+import { startTarget } from '../load/targets.ts';
+import type { BenchRun, Part } from '../run.ts';
+
+const starts = 15;
+const sessions = 200;
+
+export const startupPart: Part = {
+  name: 'startup',
+  run: async (bench) => {
+    const ours: number[] = [];
+    const floors: number[] = [];
+    const bare: number[] = [];
+    const firstSession: number[] = [];
+    for (let i = 0; i < starts; i += 1) {
+      bare.push(await bareNodeMs());
+      const floor = await startTarget('floor', bench.model);
+      floors.push(floor.initializeMs);
+      await floor.close();
+      const target = await startTarget('dedicated', bench.model);
+      ours.push(target.initializeMs);
+      const answered = performance.now();
+      await target.agent.newSession();
+      firstSession.push(target.initializeMs + performance.now() - answered);
+      await target.close();
+    }
+    const initialize = median(ours);
+    bench.figure({
+      what: `start → initialize answered, ms (floor ${median(floors).toFixed(0)}, bare node ${median(bare).toFixed(0)})`,
+      target: '≤ 120',
+      measured: withSpread(ours, 0),
+      toFloor: initialize / median(floors),
+      holds: initialize <= 120,
+      values: { initializeMs: initialize, floorMs: median(floors), bareNodeMs: median(bare) },
+    });
+    bench.figure({
+      what: 'start → first session/new answered, ms',
+      target: '–',
+      measured: withSpread(firstSession, 0),
+      values: { firstSessionMs: median(firstSession) },
+    });
+    await newSessions(bench);
+  },
+};
+
+async function newSessions(bench: BenchRun): Promise<void> {
+  const target = await startTarget('dedicated', bench.model);
+  const times: number[] = [];
+  for (let i = 0; i < sessions; i += 1) {
+    const start = performance.now();
+    await target.agent.newSession();
+    times.push(performance.now() - start);
+  }
+  await target.close();
+  const [p50, p99] = [median(times), percentile(times, 99)];
+  bench.figure({
+    what: `session/new, ${sessions} one after another: p50 / p99 ms`,
+    target: '≤ 3 / –',
+    measured: `${p50.toFixed(2)} / ${p99.toFixed(1)}`,
+    holds: p50 <= 3,
+    values: { p50, p99 },
+  });
+}
+
+/** Until the first byte that a script of one line prints. */
+async function bareNodeMs(): Promise<number> {
+  const start = performance.now();
+  const child = spawn(process.execPath, ['-e', 'process.stdout.write("x")'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  const ms = performance.now() - start;
+  await once(child, 'exit');
+  return ms;
+}
