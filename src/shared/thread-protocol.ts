@@ -75,7 +75,16 @@ export interface DataBatch {
   readonly text: string;
   readonly bytes: number;
   readonly frames: number;
+  /** Tool cards that these frames open or bring to their terminal status, in order. */
+  readonly cards: readonly CardChange[];
   readonly completions: readonly Completion[];
+}
+
+/** Lets main close the cards of a thread that dies in the middle of a call. */
+export interface CardChange {
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly open: boolean;
 }
 
 /** Main → thread on the data port. */

@@ -111,6 +111,8 @@ void faultTest('a thread that dies under a running command leaves no process, an
   t.match(await server.prompt(session, 'bg sleep 301'), { result: { stopReason: 'end_turn' } });
   const answer = await server.prompt(session, `[!throw 400]\nrun trap '' TERM; sleep 302; sleep 303`);
   t.match(answer.error, { code: -31003 });
+  const statuses = server.updates(session).filter((update) => update.title?.startsWith('trap') || update.status !== undefined);
+  t.equal(statuses.at(-1)?.status, 'failed', 'the card of the lost call is closed before the prompt is answered');
   // While the old commands are still being ended, which takes 300 ms, the new one must not be taken for one of them.
   t.match(await server.prompt(session, 'run sleep 1; echo revived-$((40+2))'), { result: { stopReason: 'end_turn' } });
   t.match(JSON.stringify(server.updates(session)), /revived-42/);
@@ -138,7 +140,7 @@ void faultTest('the broker thread dies: its commands end, sessions lose their th
   const session = await server.newSession(rig.dir);
   const prompt = server.startPrompt(session, 'run sleep 305\nrepeat 3000 word');
   await server.nextUpdate(session, 'tool_call');
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await server.nextUpdate(session, 'tool_call_update');
   server.child.kill('SIGUSR2');
   t.match((await server.response(prompt)).error, { code: -31003 });
   t.match(await server.prompt(session, 'run echo revived-$((40+2))'), { result: { stopReason: 'end_turn' } });

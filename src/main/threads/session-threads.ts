@@ -120,6 +120,7 @@ export class SessionThreads {
       const departure = ended.then(async (how) => {
         if (how.kind === 'left') return how;
         await lane.drained;
+        lane.failOpenCards(place.sessionId);
         releaseLostLock(place.paths.lock, serverNonce);
         this.#clearAfter(place.sessionId);
         return how;

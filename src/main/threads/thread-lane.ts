@@ -7,6 +7,7 @@ import { expose, portEndpoint } from '../../shared/comlink.ts';
 import { type CreditReturn, creditReturnBytes, type DataBatch, type MainServices, type ThreadPorts } from '../../shared/thread-protocol.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
 import type { Completions } from './completions.ts';
+import { OpenCards } from './open-cards.ts';
 
 export class ThreadLane {
   readonly threadId: number;
@@ -17,6 +18,7 @@ export class ThreadLane {
   readonly #heartbeat: Int32Array;
   readonly #writer: FrameWriter;
   readonly #completions: Completions;
+  readonly #openCards = new OpenCards();
   #lastBatch = 0;
   #unreturnedBytes = 0;
   #batchWaiters: { readonly batch: number; readonly resolve: () => void }[] = [];
@@ -53,6 +55,12 @@ export class ThreadLane {
     return new Promise((resolve) => this.#batchWaiters.push({ batch, resolve }));
   }
 
+  /** Ends the tool cards that a session had open when the thread was lost. To be called once {@link drained}. */
+  failOpenCards(sessionId: string): void {
+    const frames = this.#openCards.closingFrames(sessionId);
+    if (frames !== '') this.#writer.write(frames);
+  }
+
   close(): void {
     this.#data.close();
     this.#control.close();
@@ -61,6 +69,7 @@ export class ThreadLane {
   /** Completions are settled after the text was queued: the response is written behind it. */
   #take(batch: DataBatch): void {
     if (batch.text !== '') this.#writer.write(batch.text, () => this.#written(batch.bytes));
+    for (const change of batch.cards) this.#openCards.note(change);
     for (const completion of batch.completions) this.#completions.settle(completion);
     this.#lastBatch = batch.batch;
     if (this.#batchWaiters.length > 0) this.#releaseBatchWaiters(batch.batch);

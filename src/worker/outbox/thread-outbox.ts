@@ -5,7 +5,14 @@
  * on its way, sessions that stream must wait ({@link ThreadOutbox.whenWritable}): that, and nothing else, bounds the memory
  * behind a client that does not read. `send` itself never waits and never drops: what has been logged is shown.
  */
-import { batchBytes, batchFrames, type Completion, type DataBatch, threadCreditBytes } from '../../shared/thread-protocol.ts';
+import {
+  batchBytes,
+  batchFrames,
+  type CardChange,
+  type Completion,
+  type DataBatch,
+  threadCreditBytes,
+} from '../../shared/thread-protocol.ts';
 import { WriterQueue } from './writer-queue.ts';
 
 /** The part of a MessagePort that the outbox uses. */
@@ -26,6 +33,7 @@ export class ThreadOutbox {
   #credit: number;
   #text = '';
   #frames = 0;
+  #cards: CardChange[] = [];
   #completions: Completion[] = [];
   #postIsScheduled = false;
   #lastBatch = 0;
@@ -54,6 +62,11 @@ export class ThreadOutbox {
     this.#credit -= frame.length;
     if (this.#frames >= batchFrames || this.#text.length >= batchBytes) this.#post();
     else this.#postSoon();
+  }
+
+  /** Says what the frames just sent do to a tool card. */
+  noteCard(change: CardChange): void {
+    this.#cards.push(change);
   }
 
   /** Adds the end of something main waits for, behind every frame sent so far. Costs no credit. */
@@ -102,10 +115,12 @@ export class ThreadOutbox {
       text: this.#text,
       bytes,
       frames: this.#frames,
+      cards: this.#cards,
       completions: this.#completions,
     };
     this.#text = '';
     this.#frames = 0;
+    this.#cards = [];
     this.#completions = [];
     this.#port.postMessage(batch);
   }

@@ -45,7 +45,7 @@ export class AttachedAgent implements SessionApi {
       this.#reportLeft = resolve;
     });
     const projector = this.#projector(false);
-    this.#journal = new SessionJournal(new SessionScreen(projector, thread.outbox));
+    this.#journal = new SessionJournal(new SessionScreen(task.sessionId, projector, thread.outbox));
     this.#permissions = this.#createPermissions(projector);
     this.#agent = this.#createAgent();
   }
@@ -126,7 +126,7 @@ export class AttachedAgent implements SessionApi {
 
   async #replayLog(): Promise<LoadOutcome> {
     try {
-      const screen = new SessionScreen(this.#projector(true), this.#thread.outbox);
+      const screen = new SessionScreen(this.#task.sessionId, this.#projector(true), this.#thread.outbox);
       await this.#journal.replay((event) => screen.replay(event));
       return { ok: true, mode: this.#permissions.mode };
     } catch (error) {

@@ -9,14 +9,22 @@ import type { Projector } from '../projection/projector.ts';
 export class SessionScreen implements SessionView {
   readonly #projector: Projector;
   readonly #outbox: ThreadOutbox;
+  readonly #sessionId: string;
 
-  constructor(projector: Projector, outbox: ThreadOutbox) {
+  constructor(sessionId: string, projector: Projector, outbox: ThreadOutbox) {
+    this.#sessionId = sessionId;
     this.#projector = projector;
     this.#outbox = outbox;
   }
 
   show(event: LogEvent): void {
-    for (const frame of this.#projector.projectFrames(event)) this.#outbox.send(frame);
+    const frames = this.#projector.projectFrames(event);
+    if (frames.length === 0) return;
+    if (event.type === 'tool/call' || event.type === 'tool/result') {
+      // Before the frames: a batch may leave with any of them.
+      this.#outbox.noteCard({ sessionId: this.#sessionId, callId: event.data.callId, open: event.type === 'tool/call' });
+    }
+    for (const frame of frames) this.#outbox.send(frame);
   }
 
   showChunk(chunk: EventData['assistant/chunk']): void {

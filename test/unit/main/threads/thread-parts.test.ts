@@ -139,6 +139,7 @@ function laneRig(t: Test) {
     text: '',
     bytes: 0,
     frames: 0,
+    cards: [],
     completions: [],
     ...more,
   });

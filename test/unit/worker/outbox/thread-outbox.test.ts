@@ -34,7 +34,7 @@ t.test('frames of one event-loop turn leave as one batch', async (t) => {
   t.equal(batches.length, 0);
   endOfTurn();
   const text = '{"a":1}\n{"b":"ä€"}\n';
-  t.strictSame(batches, [{ batch: 1, text, bytes: Buffer.byteLength(text), frames: 2, completions: [] }]);
+  t.strictSame(batches, [{ batch: 1, text, bytes: Buffer.byteLength(text), frames: 2, cards: [], completions: [] }]);
   endOfTurn();
   t.equal(batches.length, 1, 'an empty batch is never posted');
 });
