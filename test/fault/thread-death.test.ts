@@ -139,8 +139,7 @@ void faultTest('the broker thread dies: its commands end, sessions lose their th
   });
   const session = await server.newSession(rig.dir);
   const prompt = server.startPrompt(session, 'run sleep 305\nrepeat 3000 word');
-  await server.nextUpdate(session, 'tool_call');
-  await server.nextUpdate(session, 'tool_call_update');
+  await server.waitFor(({ params }) => params?.update?.sessionUpdate === 'tool_call_update', 'the start of the command');
   server.child.kill('SIGUSR2');
   t.match((await server.response(prompt)).error, { code: -31003 });
   t.match(await server.prompt(session, 'run echo revived-$((40+2))'), { result: { stopReason: 'end_turn' } });

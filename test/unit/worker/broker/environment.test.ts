@@ -49,7 +49,7 @@ const kept: [string, string][] = [
   ['OLDPWD', '/'],
   ['SSH_AUTH_SOCK', '/tmp/agent'],
   ['SSH_ASKPASS', '/usr/bin/askpass'],
-  ['XAUTHORITY', '/root/.Xauthority'],
+  ['XAUTHORITY', '/home/user/.Xauthority'],
   ['KEYBOARD_LAYOUT', 'de'],
   ['XKB_DEFAULT_LAYOUT', 'de'],
   ['KEYTIMEOUT', '1'],
