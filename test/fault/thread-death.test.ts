@@ -1,5 +1,7 @@
 /** A session thread dies, hangs or prints: what its prompt is answered, and that nobody else notices. */
+import { join } from 'node:path';
 import t from 'tap';
+import { fileAppears } from '../support/file-appears.ts';
 import { faultTest, logPath, readEvents } from '../support/invariants.ts';
 
 t.setTimeout(100_000);
@@ -138,8 +140,8 @@ void faultTest('the broker thread dies: its commands end, sessions lose their th
     env: { SABOTAGE: 'broker' },
   });
   const session = await server.newSession(rig.dir);
-  const prompt = server.startPrompt(session, 'run sleep 305\nrepeat 3000 word');
-  await server.waitFor(({ params }) => params?.update?.sessionUpdate === 'tool_call_update', 'the start of the command');
+  const prompt = server.startPrompt(session, 'run touch started; sleep 305\nrepeat 3000 word');
+  await fileAppears(join(rig.dir, 'started'));
   server.child.kill('SIGUSR2');
   t.match((await server.response(prompt)).error, { code: -31003 });
   t.match(await server.prompt(session, 'run echo revived-$((40+2))'), { result: { stopReason: 'end_turn' } });
