@@ -61,10 +61,13 @@ export class AgentProcess {
     return sessionId as string;
   }
 
-  /** One after another. */
-  async newSessions(count: number): Promise<string[]> {
+  /** `together` of them at a time. */
+  async newSessions(count: number, together = 1): Promise<string[]> {
     const ids: string[] = [];
-    for (let i = 0; i < count; i += 1) ids.push(await this.newSession());
+    while (ids.length < count) {
+      const batch = Array.from({ length: Math.min(together, count - ids.length) }, () => this.newSession());
+      ids.push(...(await Promise.all(batch)));
+    }
     return ids;
   }
 

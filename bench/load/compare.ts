@@ -7,10 +7,12 @@ import { median, medianRatio, percentile } from './statistics.ts';
 import { startTarget, type Target, type TargetName } from './targets.ts';
 import type { CpuSplit } from './thread-cpu.ts';
 
-export interface LoadPlan extends RoundLoad {
+export interface LoadPlan {
   readonly targets: readonly TargetName[];
   readonly sessions: number;
-  /** Rounds before the measured ones. The first is the cold one; further ones go without pauses between tokens. */
+  /** One after the other, in the same processes. */
+  readonly loads: readonly RoundLoad[];
+  /** Rounds before the measured ones of the first load; the later loads have one. All but the very first go without pauses between tokens. */
   readonly warmUps?: number;
   readonly rounds?: number;
 }
@@ -18,8 +20,10 @@ export interface LoadPlan extends RoundLoad {
 export interface LoadRow {
   readonly target: TargetName;
   readonly sessions: number;
+  readonly tokens: number;
   readonly delayMs: number;
-  readonly coldMs: number;
+  /** The very first round of the process; absent in later loads of the same one. */
+  readonly coldMs?: number;
   /** The measured rounds, in order. */
   readonly totalMs: readonly number[];
   readonly cpuUsPerToken: readonly number[];
@@ -31,7 +35,8 @@ export interface LoadRow {
   readonly totalToFloor?: number;
   readonly cpuToFloor?: number;
   readonly pssMb: { readonly idle: number; readonly open: number; readonly after: number };
-  readonly exitMs: number;
+  /** With the last load only. */
+  readonly exitMs?: number;
   readonly wrong: number;
 }
 
@@ -41,31 +46,45 @@ interface Contestant {
   readonly newMs: readonly number[];
   readonly idleMb: number;
   readonly openMb: number;
+  afterMb: number;
   readonly rounds: RoundResult[];
 }
 
-/** Runs the plan, keeps and prints a row for each target, and gives them back in the plan's order. */
+/** Runs the plan, keeps and prints a row for each load and target, and gives them back in the plan's order, load by load. */
 export async function compare(bench: BenchRun, plan: LoadPlan): Promise<LoadRow[]> {
-  const warmUps = plan.warmUps ?? 4;
   const contestants: Contestant[] = [];
   for (const name of plan.targets) contestants.push(await enter(bench, name, plan.sessions));
-  for (let round = 0; round < warmUps + (plan.rounds ?? 5); round += 1) {
-    const isWarmUp = round > 0 && round < warmUps;
-    const load: RoundLoad = { tokens: plan.tokens, delayMs: isWarmUp ? 0 : plan.delayMs };
+  const all: LoadRow[] = [];
+  for (const [index, load] of plan.loads.entries()) {
+    const warmUps = index === 0 ? (plan.warmUps ?? 4) : 1;
+    await runRounds(contestants, load, { warmUps, rounds: plan.rounds ?? 5, isFirst: index === 0 });
+    const floor = contestants.find(({ target }) => target.name === 'floor')?.rounds.slice(warmUps);
+    for (const contestant of contestants) {
+      const exitMs = index === plan.loads.length - 1 ? await contestant.target.close() : undefined;
+      const row = rowOf(contestant, { load, warmUps, floor, isFirst: index === 0, exitMs });
+      bench.check(row.wrong, `${row.target}, ${row.sessions} sessions, ${row.delayMs} ms: texts`);
+      all.push(row);
+      printRow(row);
+    }
+  }
+  bench.rows.push(...all);
+  return all;
+}
+
+async function runRounds(
+  contestants: readonly Contestant[],
+  load: RoundLoad,
+  count: { readonly warmUps: number; readonly rounds: number; readonly isFirst: boolean },
+): Promise<void> {
+  for (const contestant of contestants) contestant.rounds.length = 0;
+  for (let round = 0; round < count.warmUps + count.rounds; round += 1) {
+    const isCold = count.isFirst && round === 0;
+    const delayMs = round < count.warmUps && !isCold ? 0 : load.delayMs;
     // Each goes first as often as the others.
     const turns = contestants.map((_, index) => contestants[(index + round) % contestants.length]!);
-    for (const { target, ids, rounds } of turns) rounds.push(await runRound(target.agent, ids, load));
+    for (const { target, ids, rounds } of turns) rounds.push(await runRound(target.agent, ids, { tokens: load.tokens, delayMs }));
   }
-  const floor = contestants.find(({ target }) => target.name === 'floor')?.rounds.slice(warmUps);
-  const rows: LoadRow[] = [];
-  for (const contestant of contestants) {
-    const row = await leave(contestant, { plan, warmUps, floor: contestant.target.name === 'floor' ? undefined : floor });
-    bench.check(row.wrong, `${row.target}, ${row.sessions} sessions, ${row.delayMs} ms: texts`);
-    rows.push(row);
-    printRow(row);
-  }
-  bench.rows.push(...rows);
-  return rows;
+  for (const contestant of contestants) contestant.afterMb = contestant.target.agent.pssMb();
 }
 
 async function enter(bench: BenchRun, name: TargetName, sessions: number): Promise<Contestant> {
@@ -78,19 +97,36 @@ async function enter(bench: BenchRun, name: TargetName, sessions: number): Promi
     ids.push(await target.agent.newSession());
     newMs.push(performance.now() - start);
   }
-  return { target, ids, newMs, idleMb, openMb: target.agent.pssMb(), rounds: [] };
+  return { target, ids, newMs, idleMb, openMb: target.agent.pssMb(), afterMb: Number.NaN, rounds: [] };
 }
 
-async function leave(
-  { target, newMs, idleMb, openMb, rounds, ids }: Contestant,
-  context: { readonly plan: LoadPlan; readonly warmUps: number; readonly floor: readonly RoundResult[] | undefined },
-): Promise<LoadRow> {
+function rowOf(
+  { target, newMs, idleMb, openMb, afterMb, rounds, ids }: Contestant,
+  context: {
+    readonly load: RoundLoad;
+    readonly warmUps: number;
+    readonly floor: readonly RoundResult[] | undefined;
+    readonly isFirst: boolean;
+    readonly exitMs: number | undefined;
+  },
+): LoadRow {
   const measured = rounds.slice(context.warmUps);
   const totalMs = measured.map((round) => round.totalMs);
   const cpuUs = measured.map((round) => round.cpuUs.total);
-  const { floor } = context;
-  const ratios =
-    floor === undefined
+  const firstOf = (key: 'p50' | 'p99'): number => median(measured.map((round) => round.firstTokenMs[key]));
+  const floor = target.name === 'floor' ? undefined : context.floor;
+  return {
+    target: target.name,
+    sessions: ids.length,
+    tokens: context.load.tokens,
+    delayMs: context.load.delayMs,
+    ...(context.isFirst ? { coldMs: rounds[0]!.totalMs } : {}),
+    totalMs,
+    cpuUsPerToken: cpuUs,
+    splitUs: medianSplit(measured.map((round) => round.cpuUs)),
+    firstTokenMs: { p50: firstOf('p50'), p99: firstOf('p99') },
+    newSessionMs: { p50: percentile(newMs, 50), p99: percentile(newMs, 99) },
+    ...(floor === undefined
       ? {}
       : {
           totalToFloor: medianRatio(
@@ -101,23 +137,9 @@ async function leave(
             cpuUs,
             floor.map((round) => round.cpuUs.total),
           ),
-        };
-  return {
-    target: target.name,
-    sessions: ids.length,
-    delayMs: context.plan.delayMs,
-    coldMs: rounds[0]!.totalMs,
-    totalMs,
-    cpuUsPerToken: cpuUs,
-    splitUs: medianSplit(measured.map((round) => round.cpuUs)),
-    firstTokenMs: {
-      p50: median(measured.map((round) => round.firstTokenMs.p50)),
-      p99: median(measured.map((round) => round.firstTokenMs.p99)),
-    },
-    newSessionMs: { p50: percentile(newMs, 50), p99: percentile(newMs, 99) },
-    ...ratios,
-    pssMb: { idle: idleMb, open: openMb, after: target.agent.pssMb() },
-    exitMs: await target.close(),
+        }),
+    pssMb: { idle: idleMb, open: openMb, after: afterMb },
+    ...(context.exitMs === undefined ? {} : { exitMs: context.exitMs }),
     wrong: rounds.reduce((sum, round) => sum + round.wrong, 0),
   };
 }
@@ -127,7 +149,7 @@ function medianSplit(splits: readonly CpuSplit[]): CpuSplit {
   return { total: of('total'), main: of('main'), threads: of('threads'), pool: of('pool'), v8: of('v8'), other: of('other') };
 }
 
-const columns = [12, 5, 4, 7, 17, 17, 31, 11, 12, 13, 6] as const;
+const columns = [12, 5, 4, 3, 7, 17, 17, 31, 11, 12, 13, 6] as const;
 
 function line(cells: readonly string[]): void {
   const [first, ...others] = cells;
@@ -139,6 +161,7 @@ export function printLoadHeader(): void {
   line([
     '',
     'N',
+    'tok',
     'D',
     'cold',
     'warm ms (best)',
@@ -157,14 +180,15 @@ function printRow(row: LoadRow): void {
   line([
     row.target,
     String(row.sessions),
+    String(row.tokens),
     String(row.delayMs),
-    row.coldMs.toFixed(0),
+    row.coldMs?.toFixed(0) ?? '',
     `${median(row.totalMs).toFixed(0)} (${Math.min(...row.totalMs).toFixed(0)})${ratio(row.totalToFloor)}`,
     `${median(row.cpuUsPerToken).toFixed(1)}${ratio(row.cpuToFloor)}`,
     [split.main, split.threads, split.pool, split.v8, split.other].map((us) => us.toFixed(1)).join(' + '),
     `${firstTokenMs.p50.toFixed(0)}/${firstTokenMs.p99.toFixed(0)}`,
     `${newSessionMs.p50.toFixed(1)}/${newSessionMs.p99.toFixed(1)}`,
     [pssMb.idle, pssMb.open, pssMb.after].map((mb) => mb.toFixed(0)).join('>'),
-    row.exitMs.toFixed(0),
+    row.exitMs?.toFixed(0) ?? '',
   ]);
 }

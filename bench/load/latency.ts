@@ -6,22 +6,29 @@
  */
 import type { AgentProcess } from './agent-process.ts';
 
-/** Collects the milliseconds of every delta of a round: `sessionIds` stream `tokens` deltas each, `delayMs` apart. */
+/**
+ * Collects the milliseconds of every delta of a round: `sessionIds` stream `tokens` deltas each, `delayMs` apart. `steadyMs` are those
+ * of deltas sent later than half a second after the round began: before that, all turns start at once.
+ */
 export async function stampedRound(
   agent: AgentProcess,
   sessionIds: readonly string[],
   load: { readonly tokens: number; readonly delayMs: number },
-): Promise<{ readonly latenciesMs: number[]; readonly wrong: number }> {
+): Promise<{ readonly latenciesMs: number[]; readonly steadyMs: number[]; readonly wrong: number }> {
   const latenciesMs: number[] = [];
+  const steadyMs: number[] = [];
+  const steadyFrom = performance.timeOrigin + performance.now() + 500;
   const lost = new Map(sessionIds.map((id) => [id, load.tokens]));
   agent.onText = (sessionId, text, at) => {
     for (const stamp of text.trim().split(' ')) {
-      latenciesMs.push(at - Number(stamp));
+      const sentAt = Number(stamp);
+      latenciesMs.push(at - sentAt);
+      if (sentAt >= steadyFrom) steadyMs.push(at - sentAt);
       lost.set(sessionId, (lost.get(sessionId) ?? 0) - 1);
     }
   };
   await Promise.all(sessionIds.map((id) => agent.prompt(id, { ...load, stamp: true })));
   agent.onText = undefined;
   const notNumbers = latenciesMs.filter((ms) => !Number.isFinite(ms)).length;
-  return { latenciesMs, wrong: notNumbers + [...lost.values()].filter((left) => left !== 0).length };
+  return { latenciesMs, steadyMs, wrong: notNumbers + [...lost.values()].filter((left) => left !== 0).length };
 }

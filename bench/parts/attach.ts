@@ -8,10 +8,10 @@ import { percentile } from '../load/statistics.ts';
 import { startTarget } from '../load/targets.ts';
 import type { BenchRun, Part } from '../run.ts';
 
-const samples = 20;
+const samples = 15;
 const burst = 50;
 /** Threads of a server that has started none for this long are taken as all there. */
-const quietMs = 150;
+const quietMs = 100;
 
 export const attachPart: Part = {
   name: 'attach',

@@ -52,7 +52,7 @@ async function whileStuck(bench: BenchRun): Promise<void> {
   const flags = ['--log-level', 'silent', '--stuck-thread-ms', '60000', '--cancel-grace-ms', String(graceMs)];
   const { agent, close } = await startTarget('dedicated:64', bench.model, { saboteur: true, flags });
   const ids = await agent.newSessions(others);
-  const load = { tokens: 100, delayMs: 20 };
+  const load = { tokens: 75, delayMs: 20 };
   await stampedRound(agent, ids, load);
   const calm = await stampedRound(agent, ids, load);
   const victim = await agent.newSession();

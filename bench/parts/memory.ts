@@ -15,8 +15,6 @@ const parkDeadlineMs = 60_000;
 export const memoryPart: Part = {
   name: 'memory',
   run: async (bench) => {
-    await idle(bench, 'shared');
-    await idle(bench, 'dedicated:64');
     await afterTurn(bench, 'dedicated:64', { sessions: 32, mostKb: 12 * 1024 });
     await afterTurn(bench, 'shared', { sessions: 500, mostKb: 1024 });
     await neverAttached(bench);
@@ -24,23 +22,17 @@ export const memoryPart: Part = {
   },
 };
 
-async function idle(bench: BenchRun, name: TargetName): Promise<void> {
-  const { agent, close } = await startTarget(name, bench.model);
-  const mb = await settledMb(agent);
-  await close();
-  bench.figure({ what: `idle server, ${name.split(':')[0]}: MB`, target: '–', measured: mb.toFixed(0), values: { mb } });
-}
-
 /** One round for all of them at once, so that in `shared` the text of all is in flight together. */
 async function afterTurn(bench: BenchRun, name: TargetName, plan: { readonly sessions: number; readonly mostKb: number }): Promise<void> {
   const { agent, close } = await startTarget(name, bench.model);
   const before = await settledMb(agent);
-  const ids = await agent.newSessions(plan.sessions);
+  const ids = await agent.newSessions(plan.sessions, 50);
   const { wrong } = await runRound(agent, ids, turn);
   bench.check(wrong, `memory, ${name}: texts`);
   const kb = ((await settledMb(agent)) - before) * (1024 / plan.sessions);
   await close();
   const isolation = name.split(':')[0]!;
+  bench.figure({ what: `idle server, ${isolation}: MB`, target: '–', measured: before.toFixed(0), values: { mb: before } });
   bench.figure({
     what: `memory of a session, ${isolation}, after a turn of 200 tokens (${plan.sessions} sessions): KB`,
     target: `≤ ${plan.mostKb}`,
@@ -54,9 +46,7 @@ async function neverAttached(bench: BenchRun): Promise<void> {
   const sessions = 10_000;
   const { agent, close } = await startTarget('shared', bench.model);
   const before = await settledMb(agent);
-  for (let made = 0; made < sessions; made += 100) {
-    await Promise.all(Array.from({ length: 100 }, () => agent.newSession()));
-  }
+  await agent.newSessions(sessions, 50);
   const kb = ((await settledMb(agent)) - before) * (1024 / sessions);
   await close();
   bench.figure({
@@ -74,7 +64,7 @@ async function parkedAfterUse(bench: BenchRun): Promise<void> {
   const target = await startTarget('shared', bench.model, { flags: ['--park-after-ms', '300'] });
   const readings = [await settledMb(target.agent)];
   for (let i = 0; i < 6; i += 1) {
-    const ids = await target.agent.newSessions(batch);
+    const ids = await target.agent.newSessions(batch, 50);
     const { wrong } = await runRound(target.agent, ids, turn);
     bench.check(wrong, 'memory, parked: texts');
     await allParked(target);

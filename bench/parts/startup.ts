@@ -17,13 +17,16 @@ export const startupPart: Part = {
     const floors: number[] = [];
     const bare: number[] = [];
     const firstSession: number[] = [];
+    const cpu: { readonly ours: number[]; readonly floor: number[] } = { ours: [], floor: [] };
     for (let i = 0; i < starts; i += 1) {
       bare.push(await bareNodeMs());
       const floor = await startTarget('floor', bench.model);
       floors.push(floor.initializeMs);
+      cpu.floor.push(floor.agent.cpu.read().total);
       await floor.close();
       const target = await startTarget('dedicated', bench.model);
       ours.push(target.initializeMs);
+      cpu.ours.push(target.agent.cpu.read().total);
       const answered = performance.now();
       await target.agent.newSession();
       firstSession.push(target.initializeMs + performance.now() - answered);
@@ -37,6 +40,14 @@ export const startupPart: Part = {
       toFloor: initialize / median(floors),
       holds: initialize <= 120,
       values: { initializeMs: initialize, floorMs: median(floors), bareNodeMs: median(bare) },
+    });
+    // The threads start right after the answer, so a little of their start is in it.
+    bench.figure({
+      what: `CPU until initialize is answered, ms (floor ${median(cpu.floor).toFixed(0)})`,
+      target: '–',
+      measured: withSpread(cpu.ours, 0),
+      toFloor: median(cpu.ours) / median(cpu.floor),
+      values: { cpuMs: median(cpu.ours), floorCpuMs: median(cpu.floor) },
     });
     bench.figure({
       what: 'start → first session/new answered, ms',

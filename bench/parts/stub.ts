@@ -12,7 +12,7 @@ import type { PipeReading } from './pipe-reader-main.ts';
 import type { StubSummary } from './stub-main.ts';
 
 const threadCounts = [1, 2, 4, 8];
-const durationMs = 600;
+const durationMs = 500;
 const pacedPerSecond = 50_000;
 
 interface StubResult extends StubSummary {

@@ -16,7 +16,7 @@ async function measure(bench: BenchRun, name: TargetName, plan: { readonly sessi
   const exits: number[] = [];
   for (let i = 0; i < (bench.full ? 5 : 2); i += 1) {
     const { agent, close } = await startTarget(name, bench.model);
-    const ids = await agent.newSessions(plan.sessions);
+    const ids = await agent.newSessions(plan.sessions, 50);
     const { wrong } = await runRound(agent, ids, { tokens: 5, delayMs: 0 });
     bench.check(wrong, `teardown, ${name}: texts`);
     exits.push(await close());
