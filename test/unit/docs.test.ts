@@ -171,7 +171,7 @@ t.test('every flag and variable that the documentation names exists', async (t) 
 
 t.test('scripts and keys of package.json are as documented', async (t) => {
   for (const page of pages) {
-    for (const [, script = ''] of read(page).matchAll(/\bnpm run ([a-z:]+)/g))
+    for (const [, script = ''] of read(page).matchAll(/\bnpm run ([a-z:-]+)/g))
       t.ok(packageJson.scripts[script], `${page}: npm run ${script}`);
   }
   t.same(packageJson.bin, { 'dsh-acp': 'dist/main/cli.js' });
