@@ -104,7 +104,7 @@ export interface EventData {
     readonly tools: readonly string[];
     readonly toolsHash: string;
   };
-  /** Streamed text, merged for about 50 ms. Never part of the model's history: `assistant/message` is. */
+  /** Streamed text, merged for about 100 ms. Never part of the model's history: `assistant/message` is. */
   'assistant/chunk': {
     readonly turn: number;
     readonly step: number;

@@ -112,7 +112,6 @@ export class SessionThreads {
     void ended.then(() => {
       this.#attachedCount -= 1;
     });
-    this.#keepSpares();
     try {
       const started = await this.#firstMessage(port1, ended);
       const lane =
@@ -125,6 +124,8 @@ export class SessionThreads {
         this.#clearAfter(place.sessionId);
         return how;
       });
+      // Only now: a thread that starts would compete with the attach for the cores.
+      this.#keepSpares();
       return new AttachedSession(place.sessionId, lane, port1, departure);
     } catch (error) {
       // Closing the port also ends the task, should piscina start it after all.
@@ -278,7 +279,7 @@ function poolOptions({ config, entryPath }: SessionThreadsParts): ConstructorPar
     trackUnmanagedFds: true,
     env: threadEnvironment(),
     // A late, soft guard: most ways of filling a heap abort the process anyway, so sizes are bounded in code.
-    resourceLimits: { maxOldGenerationSizeMb: shared ? 4096 : 1024, maxYoungGenerationSizeMb: shared ? 64 : 16 },
+    resourceLimits: { maxOldGenerationSizeMb: shared ? 4096 : 1024, maxYoungGenerationSizeMb: shared ? 64 : 8 },
   };
 }
 

@@ -71,14 +71,19 @@ function isJsonObject(text: string): boolean {
   }
 }
 
-/** Every call is answered, in call order. */
-export function unitMessages(unit: HistoryUnit): ModelMessage[] {
-  if (unit.message === undefined) return [];
-  if (unit.kind === 'user') return [unit.message];
-  const results = unit.message.toolCalls.map(
-    ({ callId }): ModelMessage => ({ role: 'tool', callId, text: unit.results.get(callId) ?? missingResult }),
-  );
-  return [unit.message, ...results];
+/** The units' messages in order. Every call is answered, in call order. */
+export function messagesOf(units: readonly HistoryUnit[]): ModelMessage[] {
+  // A plain loop: this runs over the whole history at every step.
+  const messages: ModelMessage[] = [];
+  for (const unit of units) {
+    if (unit.message === undefined) continue;
+    messages.push(unit.message);
+    if (unit.kind === 'user') continue;
+    for (const { callId } of unit.message.toolCalls) {
+      messages.push({ role: 'tool', callId, text: unit.results.get(callId) ?? missingResult });
+    }
+  }
+  return messages;
 }
 
 /** How large the unit is in a request, in characters. */

@@ -5,7 +5,7 @@
  */
 import type { EventData, LogEvent } from '../../shared/events.ts';
 import type { ModelMessage } from '../model/model-adapter.ts';
-import { type AnswerUnit, answerUnit, type HistoryUnit, summaryUnit, unitChars, unitMessages, userUnit } from './history-unit.ts';
+import { type AnswerUnit, answerUnit, type HistoryUnit, messagesOf, summaryUnit, unitChars, userUnit } from './history-unit.ts';
 import { prunedText } from './pruned-text.ts';
 import { TokenEstimator } from './token-estimator.ts';
 
@@ -85,7 +85,7 @@ export class History {
 
   /** The messages of the next request. */
   messages(): ModelMessage[] {
-    return this.#units.flatMap(unitMessages);
+    return messagesOf(this.#units);
   }
 
   /** Estimated tokens of a request with this history and `envelopeChars` of system text and tool schemas. */
@@ -125,7 +125,7 @@ export class History {
     const last = units.at(-1);
     if (last === undefined || last.turn < 0) return undefined;
     const chars = units.reduce((sum, unit) => sum + unitChars(unit), 0);
-    return { throughSeq: last.lastSeq, messages: units.flatMap(unitMessages), tokens: this.#estimator.tokens(chars) };
+    return { throughSeq: last.lastSeq, messages: messagesOf(units), tokens: this.#estimator.tokens(chars) };
   }
 
   #push(unit: HistoryUnit): void {

@@ -11,7 +11,7 @@ export interface Journal {
    * @throws ServerError LOG_WRITE_FAILED when the disk refuses; nothing was shown then
    */
   append(event: EventInput): LogEvent;
-  /** Shows streamed text at once and logs it merged, at the latest 50 ms later or before the next `append`. */
+  /** Shows streamed text at once and logs it merged, at the latest 100 ms later or before the next `append`. */
   delta(chunk: EventData['assistant/chunk']): void;
   /**
    * Fulfils when everything appended so far is on the disk (fdatasync).

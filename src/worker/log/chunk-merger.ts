@@ -1,5 +1,5 @@
 /**
- * Merges streamed deltas into fewer log records: one record per message and kind every 50 ms, instead of one per token.
+ * Merges streamed deltas into fewer log records: one record per message and kind every 100 ms, instead of one per token.
  *
  * Stands between the journal and the log. Keeps the order: whoever appends anything else calls {@link ChunkMerger.flush}
  * first. Never drops text: what could not be logged stays and is tried again.
@@ -29,7 +29,7 @@ export class ChunkMerger {
 
   constructor(options: ChunkMergerOptions) {
     this.#emit = options.emit;
-    this.#windowMs = options.windowMs ?? 50;
+    this.#windowMs = options.windowMs ?? 100;
     this.#schedule = options.schedule ?? startTimer;
   }
 

@@ -22,7 +22,7 @@ export interface LogWriterOptions {
   readonly isOwner: () => boolean;
   /**
    * How long a look at the lock and the file holds good for writes. Two system calls per write cost more than the write;
-   * a process that was stopped long enough to lose its lock has let this time pass. Default 100.
+   * a process that was stopped long enough to lose its lock has let this time pass. Default 500.
    */
   readonly checkEveryMs?: number | undefined;
   /** fdatasync, replaceable to test its failure. */
@@ -64,7 +64,7 @@ export class LogWriter {
     this.#dir = options.dir;
     this.#size = options.size;
     this.#isOwner = options.isOwner;
-    this.#checkEveryMs = options.checkEveryMs ?? 100;
+    this.#checkEveryMs = options.checkEveryMs ?? 500;
     this.#sync = options.sync ?? fdatasyncOf;
   }
 

@@ -35,7 +35,7 @@ t.test('deltas of one message wait together and are logged as one', async (t) =>
   const { merger, emitted, delays, timers, fire } = rig();
   ['a', 'b', 'c'].forEach((text) => merger.add(chunk(text)));
   t.same(emitted, []);
-  t.same(delays, [50], 'one timer for all, from the first delta on');
+  t.same(delays, [100], 'one timer for all, from the first delta on');
   fire();
   t.same(emitted, [chunk('abc')]);
   fire();
