@@ -39,7 +39,8 @@ const main = {
 const thread = {
   ...common,
   entryPoints: [
-    { in: 'src/worker/session-thread.ts', out: 'worker/session-thread' },
+    { in: 'src/worker/thread-loader.ts', out: 'worker/session-thread' },
+    { in: 'src/worker/session-thread.ts', out: 'worker/session-host' },
     { in: 'src/worker/broker/entry.ts', out: 'worker/broker' },
   ],
   outdir: 'dist',

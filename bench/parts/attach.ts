@@ -1,9 +1,11 @@
 /**
  * Attaching in `dedicated`: the time of a `session/set_mode` on a session that is on no thread yet. It holds the attach, one
- * call to the thread and one line in the log.
+ * call to the thread and one line in the log. The server has run one turn before, as a server at work has: from then on threads
+ * share compiled code.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentProcess } from '../load/agent-process.ts';
+import { runRound } from '../load/round.ts';
 import { percentile } from '../load/statistics.ts';
 import { startTarget } from '../load/targets.ts';
 import type { BenchRun, Part } from '../run.ts';
@@ -27,6 +29,7 @@ async function oneByOne(
   plan: { readonly what: string; readonly flags: readonly string[]; readonly most: number },
 ): Promise<void> {
   const { agent, close } = await startTarget('dedicated:64', bench.model, { flags: plan.flags });
+  await runOneTurn(agent);
   const times: number[] = [];
   for (let i = 0; i < samples; i += 1) {
     const sessionId = await agent.newSession();
@@ -49,6 +52,7 @@ async function burstOfCold(bench: BenchRun): Promise<void> {
   const each: number[] = [];
   for (let i = 0; i < (bench.full ? 5 : 2); i += 1) {
     const { agent, close } = await startTarget('dedicated:64', bench.model, { flags: ['--spare-threads', '0'] });
+    await runOneTurn(agent);
     const ids = await agent.newSessions(burst);
     const start = performance.now();
     each.push(...(await Promise.all(ids.map((id) => attachMs(agent, id)))));
@@ -63,6 +67,10 @@ async function burstOfCold(bench: BenchRun): Promise<void> {
     holds: total <= 25 * burst,
     values: { totalMs: total, p50 },
   });
+}
+
+async function runOneTurn(agent: AgentProcess): Promise<void> {
+  await runRound(agent, [await agent.newSession()], { tokens: 20, delayMs: 0 });
 }
 
 async function attachMs(agent: AgentProcess, sessionId: string): Promise<number> {

@@ -1,5 +1,5 @@
 /**
- * What piscina runs on a session thread: one call per attached session, which fulfils when the session leaves.
+ * The entry of a session thread's bundle: one call per attached session, which fulfils when the session leaves.
  */
 import type { SessionTask } from '../shared/thread-protocol.ts';
 import { hostSession } from './session/host-session.ts';
@@ -8,7 +8,7 @@ import { threadContext } from './session/thread-context.ts';
 // The thread's own parts are made while it loads, not under its first session's attach.
 threadContext();
 
-export default (task: SessionTask): Promise<void> => hostSession(task, threadContext());
+/** @param afterTurn called when a turn has ended on this thread, once per turn */
+export default (task: SessionTask, afterTurn?: () => void): Promise<void> => hostSession(task, threadContext(), afterTurn);
 
-/** A task that ends at once: running it makes piscina hold one more idle thread. */
 export const spare = (): void => undefined;

@@ -23,7 +23,14 @@ const allowed = [
   /^(README|ARCHITECTURE|CHANGELOG|CONTRIBUTING)\.md$/,
   /^(LICENSE|package\.json)$/,
 ];
-const needed = ['dist/main/cli.js', 'dist/worker/session-thread.cjs', 'dist/worker/broker.cjs', 'schemas/event-log.schema.json', 'LICENSE'];
+const needed = [
+  'dist/main/cli.js',
+  'dist/worker/session-thread.cjs',
+  'dist/worker/session-host.cjs',
+  'dist/worker/broker.cjs',
+  'schemas/event-log.schema.json',
+  'LICENSE',
+];
 const unreachable = /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT)\b/;
 
 interface PackedFile {

@@ -197,6 +197,7 @@ t.test('the package holds the program and its documents, and nothing else', asyn
     'package.json',
     packageJson.bin['dsh-acp'],
     'dist/worker/session-thread.cjs',
+    'dist/worker/session-host.cjs',
     'dist/worker/broker.cjs',
   ]) {
     t.ok(files.includes(wanted), `${wanted} is in the package`);

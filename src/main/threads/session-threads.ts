@@ -7,6 +7,7 @@
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
+import { createCodeCache, type SessionThreadData } from '../../shared/code-cache.ts';
 import type { ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import { releaseLostLock } from '../../shared/log/release-lost-lock.ts';
@@ -278,6 +279,7 @@ function poolOptions({ config, entryPath }: SessionThreadsParts): ConstructorPar
     recordTiming: false,
     trackUnmanagedFds: true,
     env: threadEnvironment(),
+    workerData: { codeCache: createCodeCache() } satisfies SessionThreadData,
     // A late, soft guard: most ways of filling a heap abort the process anyway, so sizes are bounded in code.
     resourceLimits: { maxOldGenerationSizeMb: shared ? 4096 : 1024, maxYoungGenerationSizeMb: shared ? 64 : 8 },
   };

@@ -4,9 +4,8 @@
  * The key travels with every request, so an address that could carry it somewhere unmeant is refused here: another scheme,
  * credentials inside the address, and the link-local range, where clouds keep their metadata services.
  */
-import { lookup } from 'node:dns';
 import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
+import type { Agent as HttpsAgent } from 'node:https';
 import { BlockList, isIPv6, type LookupFunction } from 'node:net';
 import { ServerError } from '../../shared/errors.ts';
 
@@ -54,7 +53,7 @@ export function parseEndpoint(baseUrl: string): ModelEndpoint {
 
 /** A name may resolve to what the address check refuses, so the answers of the resolver are checked too. */
 export const guardedLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, options, (error, address, family) => {
+  process.getBuiltinModule('node:dns').lookup(hostname, options, (error, address, family) => {
     const found = typeof address === 'string' ? [{ address }] : address;
     if (error === null && found.some((entry) => isLinkLocal(entry.address))) {
       const refused: NodeJS.ErrnoException = new Error('resolves to a link-local address');
@@ -66,12 +65,17 @@ export const guardedLookup: LookupFunction = (hostname, options, callback) => {
   });
 };
 
+/** Loaded only for an address that needs it: TLS costs each thread a millisecond and its memory. */
+export function secureHttp(): typeof import('node:https') {
+  return process.getBuiltinModule('node:https');
+}
+
 const agentOptions = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256 } as const;
 let plainAgent: HttpAgent | undefined;
 let secureAgent: HttpsAgent | undefined;
 
 /** The thread's pool for plain or TLS connections; sessions of one thread share it. Idle sockets do not keep a thread alive. */
 export function agentFor(endpoint: ModelEndpoint): HttpAgent {
-  if (endpoint.secure) return (secureAgent ??= new HttpsAgent(agentOptions));
+  if (endpoint.secure) return (secureAgent ??= new (secureHttp().Agent)(agentOptions));
   return (plainAgent ??= new HttpAgent(agentOptions));
 }

@@ -4,10 +4,9 @@
  * Every way out goes through `#settle`, once: a failure destroys the socket, a success hands it back to the pool.
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as plainRequest } from 'node:http';
-import { request as secureRequest } from 'node:https';
 import type { TakeResult } from './chat-translator.ts';
 import { ModelFailure, type StreamOptions } from './model-adapter.ts';
-import { agentFor, guardedLookup, type ModelEndpoint } from './model-endpoint.ts';
+import { agentFor, guardedLookup, type ModelEndpoint, secureHttp } from './model-endpoint.ts';
 import { failureForStatus } from './model-errors.ts';
 import { SilenceTimer } from './silence-timer.ts';
 import { SseDecoder, type SseLimits } from './sse-decoder.ts';
@@ -85,7 +84,7 @@ export class SseExchange {
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
       },
     };
-    const request = endpoint.secure ? secureRequest(requestOptions) : plainRequest(requestOptions);
+    const request = endpoint.secure ? secureHttp().request(requestOptions) : plainRequest(requestOptions);
     this.#request = request;
     request.on('response', (response) => this.#onResponse(response));
     request.on('error', (error: NodeJS.ErrnoException) => {

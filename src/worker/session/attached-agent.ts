@@ -31,6 +31,7 @@ export class AttachedAgent implements SessionApi {
   readonly left: Promise<void>;
   readonly #task: SessionTask;
   readonly #thread: ThreadContext;
+  readonly #afterTurn: (() => void) | undefined;
   readonly #journal: SessionJournal;
   readonly #permissions: SessionPermissions;
   readonly #agent: ReactLoopAgent;
@@ -38,9 +39,10 @@ export class AttachedAgent implements SessionApi {
   #leaving: Promise<void> | undefined;
   #reportLeft: () => void = () => undefined;
 
-  constructor(task: SessionTask, thread: ThreadContext) {
+  constructor(task: SessionTask, thread: ThreadContext, afterTurn?: () => void) {
     this.#task = task;
     this.#thread = thread;
+    this.#afterTurn = afterTurn;
     this.left = new Promise((resolve) => {
       this.#reportLeft = resolve;
     });
@@ -122,6 +124,7 @@ export class AttachedAgent implements SessionApi {
     this.#thread.outbox.complete({ kind: 'turn', sessionId: this.#task.sessionId, requestId, outcome: turnOutcome(end) });
     this.#thread.heartbeat.turnEnded();
     if (this.#runningId === requestId) this.#runningId = undefined;
+    if (this.#afterTurn !== undefined) setImmediate(this.#afterTurn);
   }
 
   async #replayLog(): Promise<LoadOutcome> {

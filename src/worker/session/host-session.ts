@@ -10,10 +10,14 @@ import { EventLog } from '../log/event-log.ts';
 import { AttachedAgent } from './attached-agent.ts';
 import type { ThreadContext } from './thread-context.ts';
 
-/** Fulfils when the session has left, with its log closed and its processes gone. Rejects for nothing main can expect. */
-export async function hostSession(task: SessionTask, thread: ThreadContext): Promise<void> {
+/**
+ * Fulfils when the session has left, with its log closed and its processes gone. Rejects for nothing main can expect.
+ *
+ * @param afterTurn called behind the end of each turn
+ */
+export async function hostSession(task: SessionTask, thread: ThreadContext, afterTurn?: () => void): Promise<void> {
   const closedByMain = once(task.port, 'close');
-  const hosted = await attach(task, thread);
+  const hosted = await attach(task, thread, afterTurn);
   if (hosted === undefined) return;
   try {
     expose(hosted, portEndpoint(task.port));
@@ -25,9 +29,9 @@ export async function hostSession(task: SessionTask, thread: ThreadContext): Pro
   }
 }
 
-async function attach(task: SessionTask, thread: ThreadContext): Promise<AttachedAgent | undefined> {
+async function attach(task: SessionTask, thread: ThreadContext, afterTurn: (() => void) | undefined): Promise<AttachedAgent | undefined> {
   try {
-    const agent = new AttachedAgent(task, thread);
+    const agent = new AttachedAgent(task, thread, afterTurn);
     const log = await EventLog.open({
       path: task.logPath,
       lockPath: task.lockPath,
