@@ -16,6 +16,7 @@ import type { ClientTraits, MainServices, SessionStarted, SessionTask, ThreadPor
 import type { Diagnostics } from '../diagnostics.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
 import { AttachedSession, type Departure } from './attached-session.ts';
+import { paceCompiler } from './compiler-pace.ts';
 import { Completions } from './completions.ts';
 import { placementFor, spareTaskName } from './placement.ts';
 import { ThreadLane } from './thread-lane.ts';
@@ -59,6 +60,7 @@ export class SessionThreads {
   /** Starts the pool; piscina is loaded here and not earlier, to keep `initialize` quick. */
   static async start(parts: SessionThreadsParts): Promise<SessionThreads> {
     const { Piscina } = await import('piscina');
+    paceCompiler();
     return new SessionThreads(parts, new Piscina(poolOptions(parts)));
   }
 
