@@ -21,10 +21,17 @@ async function allEnd(server: FaultServer, prompts: readonly number[]): Promise<
   return await Promise.all(prompts.map(async (id) => (await server.response(id)).result?.stopReason));
 }
 
-void faultTest('dedicated: beyond max_threads running sessions share, and the log says with how many', async (t, rig) => {
-  const server = await rig.serve({ args: [...full, '--max-threads', '3'] });
+void faultTest('dedicated: beyond max_threads running sessions share, and the log, _status and stderr say so', async (t, rig) => {
+  const server = await rig.serve({ args: [...full, '--max-threads', '3', '--log-level', 'info'] });
   const ids = await openMany(server, rig.dir, 6);
   const prompts = ids.map((id) => server.startPrompt(id, 'repeat 400 word'));
+  await Promise.all(ids.map((id) => server.waitFor(({ params }) => params?.sessionId === id, 'an update of each session')));
+  t.match((await server.request('_status', {})).result, {
+    isolation: 'dedicated',
+    sessions: { open: 6, attached: 6, sharing: 6 },
+    threads: 3,
+    turns: { running: 6, waiting: 0 },
+  });
   t.same([...new Set(await allEnd(server, prompts))], ['end_turn']);
   const attached = (await Promise.all(ids.map((id) => attachments(server, id)))).flat();
   t.equal(attached.length, 6);
@@ -33,6 +40,7 @@ void faultTest('dedicated: beyond max_threads running sessions share, and the lo
     attached.map(({ sharedWith }) => sharedWith).toSorted((a, b) => a - b),
     [0, 0, 0, 1, 1, 1],
   );
+  t.equal(server.stderr.match(/shares one with 1 others/g)?.length, 3, 'and stderr says so when it is asked to');
 });
 
 void faultTest('strict: nobody shares, also when several newcomers find one free thread', async (t, rig) => {

@@ -7,7 +7,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import t from 'tap';
-import { initializeResponse } from '../../src/main/acp/initialize.ts';
+import { initializeResponse, statusMethod } from '../../src/main/acp/initialize.ts';
 import { modeState } from '../../src/main/acp/modes.ts';
 import { parseCommandLine } from '../../src/main/cli/parse-command-line.ts';
 import { flagOf } from '../../src/main/config/key-spelling.ts';
@@ -88,7 +88,7 @@ t.test('the tables of tools, modes, methods and capabilities are those of the pr
   );
   const documented = rowsOf(section('Protocol'), '| method |').map(([method]) => unquoted(method));
   const spelled = registered.map((name) => name?.replace('.', '/').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
-  t.same(new Set(documented), new Set([...spelled, '$/cancel_request']));
+  t.same(new Set(documented), new Set([...spelled, '$/cancel_request', statusMethod]));
 
   const { config } = await loadConfig({
     env: {},

@@ -21,7 +21,7 @@ import type { ServerConfig } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
-import { authenticate, clientTraits, initializeResponse, requireCredentials } from './initialize.ts';
+import { authenticate, clientTraits, initializeResponse, requireCredentials, statusMethod } from './initialize.ts';
 import { modeState, parseModeId } from './modes.ts';
 import { promptContent } from './prompt-content.ts';
 import { answering } from './rpc-errors.ts';
@@ -35,6 +35,9 @@ export interface AgentAppParts {
   readonly sessionsIfStarted: () => SessionTable | undefined;
   readonly onInitialize: () => void;
 }
+
+/** Takes whatever params a client sends with a method that has none. */
+const anyParams = { parse: (): undefined => undefined };
 
 export function createAgentApp(parts: AgentAppParts): AgentApp {
   const { config, diagnostics } = parts;
@@ -83,6 +86,11 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
         });
         return { sessions, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
       }),
+    )
+    .onRequest(
+      statusMethod,
+      anyParams,
+      answering(diagnostics, async () => (await parts.sessions()).status()),
     )
     .onRequest(
       methods.agent.session.setMode,

@@ -9,6 +9,9 @@ import type { ClientTraits } from '../../shared/thread-protocol.ts';
 /** The one protocol version this server speaks: it answers 1 whatever was asked for. */
 const protocolVersion = 1;
 
+/** Our one extension: what the server is doing, in numbers. See `sessions/server-status.ts`. */
+export const statusMethod = '_status';
+
 const environmentAuth: AuthMethod = {
   id: 'api-key',
   name: 'API key from the environment',
@@ -24,7 +27,14 @@ export function initializeResponse(config: ServerConfig): InitializeResponse {
       promptCapabilities: { image: false, audio: false, embeddedContext: false },
       mcpCapabilities: { http: false, sse: false },
       sessionCapabilities: { list: {}, close: {} },
-      _meta: { 'dsh-acp': { promptQueueing: config.overlap === 'queue', isolation: config.isolation, profile: config.profile } },
+      _meta: {
+        'dsh-acp': {
+          promptQueueing: config.overlap === 'queue',
+          isolation: config.isolation,
+          profile: config.profile,
+          status: statusMethod,
+        },
+      },
     },
     authMethods: [environmentAuth],
   };

@@ -9,6 +9,7 @@ import { type ListOptions, listSessions, type SessionPage } from '../../shared/l
 import { readSessionHeader } from '../../shared/log/read-header.ts';
 import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
+import { type ServerStatus, serverStatus } from './server-status.ts';
 import { Session, type SessionIdentity, type SessionParts } from './session.ts';
 import { canonicalDirectory } from './working-directory.ts';
 
@@ -26,8 +27,8 @@ export class SessionTable {
     if (parkAfterMs > 0) this.#parkTimer = setInterval(() => this.#parkIdle(parkAfterMs), Math.max(250, parkAfterMs / 4)).unref();
   }
 
-  get size(): number {
-    return this.#sessions.size;
+  status(): ServerStatus {
+    return serverStatus(this.#parts.config.isolation, this.#sessions.values(), this.#parts);
   }
 
   /** Writes the session's header and opens it; no thread is touched. @throws ServerError CWD_INVALID, LOG_WRITE_FAILED, SHUTTING_DOWN */

@@ -61,6 +61,7 @@ export class AttachedAgent implements SessionApi {
   /** From here on the session writes its log. @throws ServerError LOG_WRITE_FAILED */
   start(log: EventLog): void {
     this.#journal.open(log);
+    const sharedWith = this.#thread.sessionIds.size;
     this.#journal.append({
       type: 'thread/attached',
       data: {
@@ -68,9 +69,13 @@ export class AttachedAgent implements SessionApi {
         threadId: this.#thread.threadId,
         isolation: this.#task.isolation,
         pid: process.pid,
-        sharedWith: this.#thread.sessionIds.size,
+        sharedWith,
       },
     });
+    if (this.#task.isolation === 'dedicated' && sharedWith > 0) {
+      const { sessionId } = this.#task;
+      void this.#thread.main.log('info', `every thread is taken: session ${sessionId} shares one with ${sharedWith} others`);
+    }
   }
 
   async prompt(requestId: number, content: readonly PromptBlock[]): Promise<void> {
