@@ -166,9 +166,8 @@ await t.test('a shared server', async (t) => {
       server.sendRaw(bytes.subarray(0, at));
       await new Promise((resolve) => setImmediate(resolve));
       server.sendRaw(bytes.subarray(at));
-      if ((await answer).result === undefined) t.fail(`no result when split at byte ${at}`);
+      t.ok((await answer).result, `split at byte ${at}`);
     }
-    t.pass(`${bytes.length - 1} places`);
   });
 
   await t.test('#2 many frames may come in one chunk, with LF, CRLF and blank lines', async (t) => {

@@ -1,10 +1,11 @@
 /**
  * The real session thread with a saboteur beside it: does to its own thread what a broken dependency would, when a prompt asks for it.
  *
- * A prompt's line `[!throw 100]` (a bracketed line, which the scripted model passes over) acts 100 ms after the turn was asked for. A file
+ * A prompt's line `[!throw 100]` (a bracketed line, which the scripted model passes over) acts 100 ms after the turn was asked for; the file
+ * `.sabotaged` in the session's directory appears right before it acts. A file
  * `.sabotage-attach` in the session's directory acts once, while a session is being attached.
  */
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import type { SessionTask } from '../../src/shared/thread-protocol.ts';
@@ -42,7 +43,7 @@ const acts: Readonly<Record<string, (ms: number) => void>> = {
 export default async function hostWithSaboteur(task: SessionTask): Promise<void> {
   await sabotageAttach(task.cwd);
   // Beside comlink on the same port: what is asked for happens in the midst of the turn that asks.
-  task.port.on('message', sabotagePrompt);
+  task.port.on('message', (message: PromptCall) => sabotagePrompt(message, task.cwd));
   await hostSession(task, threadContext());
 }
 
@@ -55,11 +56,14 @@ interface PromptCall {
   readonly argumentList?: readonly { readonly value?: unknown }[];
 }
 
-function sabotagePrompt(message: PromptCall): void {
+function sabotagePrompt(message: PromptCall, cwd: string): void {
   if (message.type !== 'APPLY' || message.path?.[0] !== 'prompt') return;
   const text = JSON.stringify(message.argumentList?.[1]?.value ?? '');
   for (const [, name, after, ms] of text.matchAll(/\[!(\w+) (\d+)(?: (\d+))?\]/g)) {
-    setTimeout(() => act(name, Number(ms ?? 0)), Number(after));
+    setTimeout(() => {
+      writeFileSync(join(cwd, '.sabotaged'), '');
+      act(name, Number(ms ?? 0));
+    }, Number(after));
   }
 }
 

@@ -4,7 +4,7 @@
 
 const titleLimit = 80;
 /** Controls, and the marks that reorder text on a screen. */
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- control characters are what this pattern is for
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/g;
 
 /**

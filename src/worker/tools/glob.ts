@@ -3,13 +3,12 @@
  */
 import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { PresentContext, ToolCallView } from '../../shared/render-intents.ts';
 import { displayPath, relativePath } from '../display/display-path.ts';
-import { fencedText } from '../display/fenced-text.ts';
 import { decidedPath } from './file-access.ts';
 import { FsFault, faultOutcome } from './fs-fault.ts';
 import { walkGlob } from './glob-walk.ts';
-import { failed, failureView, succeeded } from './outcome.ts';
+import { failed, succeeded, textView } from './outcome.ts';
 import { complaint, runRipgrep } from './ripgrep.ts';
 import { openSearchRoot } from './search-root.ts';
 import type { SearchRoot } from './search-root.ts';
@@ -125,10 +124,6 @@ function presentCall(args: GlobArgs, context: PresentContext): ToolCallView {
   };
 }
 
-function presentResult(_args: GlobArgs, outcome: ToolOutcome): ToolResultView {
-  return outcome.isError ? failureView(outcome) : { card: 'generic', content: [fencedText(outcome.text)] };
-}
-
 export const globTool: Tool<GlobArgs> = {
   name: 'glob',
   description:
@@ -147,5 +142,5 @@ export const globTool: Tool<GlobArgs> = {
   access: (args, context) => ({ kind: 'read', paths: [decidedPath(args, args.path ?? '.', context.cwd)] }),
   execute,
   presentCall,
-  presentResult,
+  presentResult: (_args, outcome) => textView(outcome),
 };

@@ -3,12 +3,11 @@
  */
 import { resolve } from 'node:path';
 import type { RunResult } from '../../shared/broker-protocol.ts';
-import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { PresentContext, ToolCallView } from '../../shared/render-intents.ts';
 import { displayPath, relativePath } from '../display/display-path.ts';
-import { fencedText } from '../display/fenced-text.ts';
 import { decidedPath } from './file-access.ts';
 import { faultOutcome } from './fs-fault.ts';
-import { failed, failureView, succeeded } from './outcome.ts';
+import { failed, succeeded, textView } from './outcome.ts';
 import { complaint, runRipgrep } from './ripgrep.ts';
 import { openSearchRoot } from './search-root.ts';
 import type { SearchRoot } from './search-root.ts';
@@ -151,10 +150,6 @@ function presentCall(args: GrepArgs, context: PresentContext): ToolCallView {
   };
 }
 
-function presentResult(_args: GrepArgs, outcome: ToolOutcome): ToolResultView {
-  return outcome.isError ? failureView(outcome) : { card: 'generic', content: [fencedText(outcome.text)] };
-}
-
 export const grepTool: Tool<GrepArgs> = {
   name: 'grep',
   description:
@@ -174,5 +169,5 @@ export const grepTool: Tool<GrepArgs> = {
   access: (args, context) => ({ kind: 'read', paths: [decidedPath(args, args.path ?? '.', context.cwd)] }),
   execute,
   presentCall,
-  presentResult,
+  presentResult: (_args, outcome) => textView(outcome),
 };

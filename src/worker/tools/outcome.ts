@@ -3,6 +3,7 @@
  */
 import type { JsonObject } from '../../shared/errors.ts';
 import type { ToolResultView } from '../../shared/render-intents.ts';
+import { fencedText } from '../display/fenced-text.ts';
 import type { ToolOutcome } from './tool.ts';
 
 export function succeeded(text: string, meta?: JsonObject): ToolOutcome {
@@ -22,4 +23,9 @@ export function aborted(): ToolOutcome {
 /** A failure's card: its text, nothing else. */
 export function failureView(outcome: ToolOutcome): ToolResultView {
   return { card: 'generic', content: [outcome.text] };
+}
+
+/** The card of a call whose result is text: found lines or names, fenced; a failure as it is. */
+export function textView(outcome: ToolOutcome): ToolResultView {
+  return outcome.isError ? failureView(outcome) : { card: 'generic', content: [fencedText(outcome.text)] };
 }

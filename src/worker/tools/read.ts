@@ -4,17 +4,16 @@
  * A read is what authorises a later write or edit: it remembers which version of the file this session has seen.
  */
 import type { JsonObject } from '../../shared/errors.ts';
-import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { PresentContext, ToolCallView } from '../../shared/render-intents.ts';
 import { resolve } from 'node:path';
 import { displayPath } from '../display/display-path.ts';
-import { fencedText } from '../display/fenced-text.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
 import { versionOf } from './file-observations.ts';
 import { faultOutcome } from './fs-fault.ts';
 import { LineWindow } from './line-window.ts';
 import { openRegularFile } from './open-regular-file.ts';
 import type { OpenedFile } from './open-regular-file.ts';
-import { failed, failureView, succeeded } from './outcome.ts';
+import { failed, succeeded, textView } from './outcome.ts';
 import { probeBytes, requireText } from './text-file.ts';
 import { titleLine } from '../display/title-line.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
@@ -125,10 +124,6 @@ function presentCall(args: ReadArgs, context: PresentContext): ToolCallView {
   };
 }
 
-function presentResult(_args: ReadArgs, outcome: ToolOutcome): ToolResultView {
-  return outcome.isError ? failureView(outcome) : { card: 'generic', content: [fencedText(outcome.text)] };
-}
-
 export const readTool: Tool<ReadArgs> = {
   name: 'read',
   description:
@@ -149,5 +144,5 @@ export const readTool: Tool<ReadArgs> = {
   access: (args, context) => ({ kind: 'read', paths: [decidedPath(args, args.file_path, context.cwd)] }),
   execute,
   presentCall,
-  presentResult,
+  presentResult: (_args, outcome) => textView(outcome),
 };

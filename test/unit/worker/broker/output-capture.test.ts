@@ -23,7 +23,7 @@ const chunksOf = (bytes: fc.Arbitrary<Uint8Array>) =>
 
 const text = fc.string({ unit: 'binary', maxLength: 200 }).map((value) => new TextEncoder().encode(value));
 
-t.test('a ring holds the end of the stream, from any offset', async (t) => {
+t.test('a ring holds the end of the stream, from any offset', async () => {
   fc.assert(
     fc.property(
       chunksOf(fc.uint8Array({ maxLength: 300 })),
@@ -38,10 +38,9 @@ t.test('a ring holds the end of the stream, from any offset', async (t) => {
     ),
     { seed, numRuns: 500 },
   );
-  t.pass();
 });
 
-t.test('text comes back whole, or as its true head and tail with the right count between', async (t) => {
+t.test('text comes back whole, or as its true head and tail with the right count between', async () => {
   await fc.assert(
     fc.asyncProperty(chunksOf(text), fc.integer({ min: 2, max: 150 }), async ({ all, chunks }, keepBytes) => {
       const capture = new OutputCapture(keepBytes, undefined);
@@ -62,7 +61,6 @@ t.test('text comes back whole, or as its true head and tail with the right count
     }),
     { seed, numRuns: 150 },
   );
-  t.pass();
 });
 
 t.test('a spill file holds all bytes, up to its cap, however they were cut', async (t) => {
@@ -76,7 +74,6 @@ t.test('a spill file holds all bytes, up to its cap, however they were cut', asy
     }),
     { seed, numRuns: 60 },
   );
-  t.pass();
 });
 
 t.test('a cut through any character is found', async (t) => {
