@@ -5,6 +5,9 @@
  * the parts they need as plain data.
  */
 import type { PermissionMode } from './events.ts';
+import type { PolicyRules } from './policy-rules.ts';
+import type { Prices } from './session-options.ts';
+import type { SubagentProvider } from './subagent-protocol.ts';
 
 export type Profile = 'editor' | 'automation';
 export type Isolation = 'dedicated' | 'strict' | 'shared';
@@ -31,12 +34,14 @@ export type ModelConfig =
       readonly maxRetries: number;
     };
 
-/** Limits of one turn. `0` means no limit. */
+/** The server's own limits of one turn; a client's come on top. `0` means no limit. */
 export interface TurnBudget {
   readonly maxSteps: number;
   readonly maxToolCalls: number;
   /** Input and output tokens of all steps together. */
   readonly maxTokens: number;
+  /** US dollars. */
+  readonly maxCostUsd: number;
   readonly maxWallMs: number;
 }
 
@@ -54,6 +59,21 @@ export interface SessionSettings {
   readonly commandTimeoutMs: number;
   /** Absolute path of the ripgrep binary; `undefined` when it is not installed. */
   readonly ripgrepPath: string | undefined;
+  /** The rules of unattended work; `undefined` leaves everything to the mode. */
+  readonly policy: PolicyRules | undefined;
+  /** `undefined` when nobody said what tokens cost: then no cost is counted, and a cost budget is refused. */
+  readonly prices: Prices | undefined;
+  /** The agents that this one may delegate to; without any there is no `subagent` tool. */
+  readonly subagents: readonly SubagentProvider[];
+  /** Whether turns are traced for OpenTelemetry. */
+  readonly trace: boolean;
+}
+
+/** How many model calls run at once over all sessions, by provider key. */
+export interface LimiterConfig {
+  readonly maxConcurrency: number;
+  /** Calls at once at the start and after an overload; grows with every success. */
+  readonly slowStart: number;
 }
 
 export interface ServerConfig {
@@ -80,5 +100,10 @@ export interface ServerConfig {
   readonly agentName: string;
   readonly agentVersion: string;
   readonly logLevel: LogLevel;
+  readonly limiter: LimiterConfig;
+  /** Loopback port of the Prometheus endpoint; `undefined` opens none. `0` takes a free one. */
+  readonly metricsPort: number | undefined;
+  /** Base URL of an OTLP/HTTP collector; `undefined` exports nothing. */
+  readonly otlpEndpoint: string | undefined;
   readonly session: SessionSettings;
 }

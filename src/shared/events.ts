@@ -6,6 +6,8 @@
  * `schemas/event-log.schema.json`; a test checks that both agree.
  */
 import type { JsonObject } from './errors.ts';
+import type { Budget, StoredSessionOptions } from './session-options.ts';
+import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
 
 export const logVersion = 1;
 
@@ -18,6 +20,8 @@ export interface SessionHeader {
   /** Canonical absolute path of the session's working directory. */
   readonly cwd: string;
   readonly agent: { readonly name: string; readonly version: string };
+  /** What the client asked for when it made the session; absent when it asked for nothing. */
+  readonly options?: StoredSessionOptions;
 }
 
 /** Disjoint buckets, in tokens: `input` excludes cache reads; `output` includes reasoning. */
@@ -55,7 +59,8 @@ export interface ToolCallRequest {
 export type TurnEndReason =
   | { readonly kind: 'completed' }
   | { readonly kind: 'max-tokens' }
-  | { readonly kind: 'max-turn-requests'; readonly budget: 'steps' | 'tool-calls' | 'wall-time' }
+  /** A budget is spent: of the turn, or of all turns of the session together. */
+  | { readonly kind: 'max-turn-requests'; readonly budget: BudgetName; readonly scope?: 'session' }
   | { readonly kind: 'refusal' }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'disposed' }
@@ -63,11 +68,19 @@ export type TurnEndReason =
   /** Written only by repair, for a turn whose end never reached the log. */
   | { readonly kind: 'interrupted' };
 
+export type BudgetName = 'steps' | 'tool-calls' | 'wall-time' | 'deadline' | 'tokens' | 'cost';
+
 /** What a turn has used, counted from its start. */
 export interface TurnUsage extends TokenUsage {
   readonly steps: number;
   readonly toolCalls: number;
   readonly elapsedMs: number;
+  /** US dollars by the configured prices, subagents included; absent when no prices are known. */
+  readonly costUsd?: number;
+  /** From the turn's start to the first text or thought. */
+  readonly firstTokenMs?: number;
+  /** What subagents used beside the numbers above. */
+  readonly subagents?: SubagentUsage;
 }
 
 export interface TodoEntry {
@@ -86,7 +99,14 @@ export interface EventData {
     /** How many other sessions were on the thread. */
     readonly sharedWith: number;
   };
-  'turn/start': { readonly turn: number };
+  'turn/start': {
+    readonly turn: number;
+    /** The client's idempotence key, and the hash of what it stood for. */
+    readonly key?: string;
+    readonly payload?: string;
+    readonly budget?: Budget;
+    readonly traceparent?: string;
+  };
   'turn/end': { readonly turn: number; readonly reason: TurnEndReason; readonly usage: TurnUsage };
   'user/message': {
     readonly turn: number;
@@ -144,8 +164,10 @@ export interface EventData {
     readonly turn: number;
     readonly callId: string;
     readonly outcome: 'allow-once' | 'allow-session' | 'reject' | 'cancelled' | 'unavailable';
-    /** What decided: the client, the mode, a grant given earlier, a timeout. */
-    readonly by: 'client' | 'mode' | 'grant' | 'timeout';
+    /** What decided: the client, the mode, a grant given earlier, a timeout, a rule of a policy. */
+    readonly by: 'client' | 'mode' | 'grant' | 'timeout' | 'policy';
+    /** The rule that decided, or that had the client asked. */
+    readonly rule?: string;
     /** What an `allow-session` binds to, for example the exact command. */
     readonly grant?: string;
   };
@@ -159,6 +181,29 @@ export interface EventData {
     readonly delayMs: number;
     readonly code: string;
     readonly message: string;
+  };
+  /** A model call had to wait for a place at its provider. */
+  'llm/wait': { readonly turn: number; readonly step: number; readonly position: number; readonly waitedMs: number };
+  /** A remote session is ready and has its prompt. */
+  'subagent/start': {
+    readonly turn: number;
+    /** The tool call that started it. */
+    readonly callId: string;
+    readonly runId: string;
+    readonly provider: string;
+    readonly cwd: string;
+    readonly background: boolean;
+  };
+  'subagent/activity': { readonly callId: string; readonly runId: string; readonly activity: SubagentActivity };
+  'subagent/end': {
+    readonly callId: string;
+    readonly runId: string;
+    readonly stopReason: SubagentStopReason;
+    readonly durationMs: number;
+    readonly usage?: SubagentUsage;
+    readonly diagnostic?: string;
+    /** The log of a child that is a session of this server. */
+    readonly logPath?: string;
   };
   /** The text of an older tool result was cut in the model's history; the original stays in the log above. */
   'history/pruned': { readonly callIds: readonly string[]; readonly keepChars: number };

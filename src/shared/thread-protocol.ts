@@ -11,8 +11,9 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { SessionSettings } from './config.ts';
-import type { WireError } from './errors.ts';
-import type { PermissionMode, PromptBlock, TurnUsage } from './events.ts';
+import type { JsonValue, WireError } from './errors.ts';
+import type { BudgetName, PermissionMode, PromptBlock, TurnUsage } from './events.ts';
+import type { PromptOptions, SessionOptions } from './session-options.ts';
 
 /** The payload of a piscina task. */
 export interface SessionTask {
@@ -29,6 +30,8 @@ export interface SessionTask {
   /** Names this server process in lock files. */
   readonly serverNonce: string;
   readonly settings: SessionSettings;
+  /** What the client asked for; those of the log's header are among them. */
+  readonly options: SessionOptions;
   /** `_meta.terminal_output` and the like, fixed when the session is attached. */
   readonly client: ClientTraits;
   readonly port: MessagePort;
@@ -102,6 +105,12 @@ export type TurnOutcome =
       readonly ok: true;
       readonly stopReason: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'refusal' | 'cancelled';
       readonly usage: TurnUsage;
+      /** The turn's last message; only where the profile answers with it. */
+      readonly text?: string;
+      /** The answer that met the session's output schema. */
+      readonly structured?: JsonValue;
+      /** The budget that ended the turn. */
+      readonly spent?: { readonly budget: BudgetName; readonly scope: 'turn' | 'session' };
     }
   | { readonly ok: false; readonly error: WireError };
 
@@ -110,7 +119,7 @@ export type LoadOutcome = { readonly ok: true; readonly mode: PermissionMode } |
 /** What main calls on an attached session. */
 export interface SessionApi {
   /** Starts a turn. Fulfils once accepted; the end comes as a completion. One turn at a time: main keeps the queue. */
-  prompt(requestId: number, content: readonly PromptBlock[]): Promise<void>;
+  prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void>;
   /** Cancels the running turn, if `requestId` is the running one or omitted. */
   cancel(requestId?: number): Promise<void>;
   setMode(mode: PermissionMode): Promise<void>;

@@ -11,12 +11,13 @@ const titles: Record<Section, string> = {
   limits: 'Limits',
   budget: 'Budget of one turn',
   permissions: 'Permissions',
+  telemetry: 'Telemetry',
 };
 
 function valueName(name: KeyName): string {
   const { type } = specOf(name);
   if (type.kind === 'choice') return type.values.join('|');
-  return { integer: 'N', text: 'TEXT', url: 'URL', path: 'DIR', word: 'NAME' }[type.kind];
+  return { integer: 'N', decimal: 'N', text: 'TEXT', url: 'URL', path: 'DIR', word: 'NAME' }[type.kind];
 }
 
 function describe(name: KeyName): string {

@@ -19,6 +19,8 @@ export function describeType(type: ValueType): string {
   switch (type.kind) {
     case 'integer':
       return `a whole number from ${type.min} to ${type.max}`;
+    case 'decimal':
+      return `a number from ${type.min} to ${type.max}`;
     case 'choice':
       return `one of ${type.values.join(', ')}`;
     case 'text':
@@ -39,6 +41,12 @@ function toInteger(raw: RawValue, min: number, max: number): number | undefined 
   return typeof number === 'number' && Number.isSafeInteger(number) && number >= min && number <= max ? number : undefined;
 }
 
+function toDecimal(raw: RawValue, min: number, max: number): number | undefined {
+  const { value } = raw;
+  const number = raw.asText && typeof value === 'string' && /^\d{1,12}(?:\.\d{1,12})?$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number >= min && number <= max ? number : undefined;
+}
+
 /** @returns the URL without a slash at its end; `undefined` if it cannot be used */
 export function normalUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
@@ -57,6 +65,7 @@ function toPath(text: string, raw: RawValue, home: string): string | undefined {
 
 function accept(type: ValueType, raw: RawValue, home: string): string | number | undefined {
   if (type.kind === 'integer') return toInteger(raw, type.min, type.max);
+  if (type.kind === 'decimal') return toDecimal(raw, type.min, type.max);
   const { value } = raw;
   if (typeof value !== 'string') return undefined;
   switch (type.kind) {

@@ -6,9 +6,10 @@ export type ValueType =
   | { readonly kind: 'url' }
   | { readonly kind: 'path' }
   | { readonly kind: 'choice'; readonly values: readonly string[] }
-  | { readonly kind: 'integer'; readonly min: number; readonly max: number };
+  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
+  | { readonly kind: 'decimal'; readonly min: number; readonly max: number };
 
-export type Section = '' | 'provider' | 'threads' | 'limits' | 'budget' | 'permissions';
+export type Section = '' | 'provider' | 'threads' | 'limits' | 'budget' | 'permissions' | 'telemetry';
 
 export interface KeySpec {
   /** `''` is the top of the file. */

@@ -4,7 +4,9 @@
  * Flag over variable over file over default. Everything is checked before the server does anything.
  */
 import { isAbsolute, join } from 'node:path';
-import type { ServerConfig } from '../../shared/config.ts';
+import type { LimiterConfig, ServerConfig } from '../../shared/config.ts';
+import type { Prices } from '../../shared/session-options.ts';
+import { normalUrl } from './check-value.ts';
 import { configError } from './config-error.ts';
 import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
 import { type ConfigFile, readConfigFile } from './read-config-file.ts';
@@ -66,11 +68,37 @@ function complete(given: Settings, request: ConfigRequest): Settings {
     isolation,
     max_threads: given.max_threads ?? (shared ? Math.max(2, request.cores) : 64),
     spare_threads: given.spare_threads ?? (shared ? 0 : 2),
+    otlp_endpoint: given.otlp_endpoint ?? normalUrl(request.env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? ''),
     max_wall_ms: given.max_wall_ms ?? (automation ? 3_600_000 : 0),
     permission_timeout_ms: given.permission_timeout_ms ?? (automation ? 300_000 : 0),
     agent_version: given.agent_version ?? request.version,
     state_dir: given.state_dir ?? defaultStateDir(request),
   };
+}
+
+/** Peak prices as published in November 2026, in US dollars per million tokens. */
+const knownPrices: Readonly<Record<string, Prices>> = {
+  'deepseek-flash': { input: 0.3, output: 1.2, cacheRead: 0.006 },
+  'deepseek-v4-pro': { input: 1.32, output: 3.96, cacheRead: 0.044 },
+};
+
+function pricesOf(all: Settings, { model }: ModelChoice): Prices | undefined {
+  const { price_input: input, price_output: output, price_cache_read: cacheRead } = all;
+  const known = model.kind === 'openai-compatible' && model.dialect === 'deepseek' ? knownPrices[model.model] : undefined;
+  if (input === undefined && output === undefined && cacheRead === undefined) return known;
+  const base = known ?? { input: 0, output: 0, cacheRead: input ?? 0 };
+  return { input: input ?? base.input, output: output ?? base.output, cacheRead: cacheRead ?? base.cacheRead };
+}
+
+function limiterOf(all: Settings, { model }: ModelChoice): LimiterConfig {
+  const remote = model.kind === 'openai-compatible' && !isLoopback(model.baseUrl);
+  const deepseek = model.kind === 'openai-compatible' && model.dialect === 'deepseek';
+  const maxConcurrency = all.max_concurrency ?? (deepseek ? 500 : 1_000);
+  return { maxConcurrency, slowStart: Math.min(maxConcurrency, all.slow_start ?? (remote ? 64 : maxConcurrency)) };
+}
+
+function isLoopback(baseUrl: string): boolean {
+  return /^(?:127(?:\.\d+){3}|localhost|\[::1\])$/.test(new URL(baseUrl).hostname);
 }
 
 /** What the chosen model says about its own keys, for `dsh-acp config`. */
@@ -110,6 +138,9 @@ function toServerConfig(all: Settings, choice: ModelChoice, ripgrepPath: string 
     agentName: need('agent_name'),
     agentVersion: need('agent_version'),
     logLevel: need('log_level'),
+    limiter: limiterOf(all, choice),
+    metricsPort: all.metrics_port,
+    otlpEndpoint: all.otlp_endpoint,
     session: {
       profile,
       model: choice.model,
@@ -121,10 +152,15 @@ function toServerConfig(all: Settings, choice: ModelChoice, ripgrepPath: string 
         maxToolCalls: need('max_tool_calls'),
         maxTokens: need('max_tokens'),
         maxWallMs: need('max_wall_ms'),
+        maxCostUsd: need('max_cost_usd'),
       },
       maxParallelToolCalls: need('max_parallel_tool_calls'),
       commandTimeoutMs: need('command_timeout_ms'),
       ripgrepPath,
+      policy: undefined,
+      prices: pricesOf(all, choice),
+      subagents: [],
+      trace: all.otlp_endpoint !== undefined,
     },
   };
 }

@@ -10,6 +10,7 @@ import type { KeySpec, Section, ValueType } from './key-spec.ts';
 const week = 7 * 24 * 3600 * 1000;
 const milliseconds = (min = 0, max = week) => ({ kind: 'integer', min, max }) as const;
 const count = (min: number, max: number) => ({ kind: 'integer', min, max }) as const;
+const amount = (max: number) => ({ kind: 'decimal', min: 0, max }) as const;
 const line = (maxLength: number) => ({ kind: 'text', maxLength }) as const;
 
 export const configKeys = {
@@ -140,6 +141,41 @@ export const configKeys = {
     default: 5,
     doc: 'Tries after the first for failures that may pass (429, 500, 503, connection).',
   },
+  max_concurrency: {
+    section: 'provider',
+    type: count(1, 100_000),
+    default: undefined,
+    defaultText: '500 (deepseek), 1000 (generic)',
+    doc: 'Model calls that run at once over all sessions; more wait, fairly between sessions. The limit of your account, or less.',
+  },
+  slow_start: {
+    section: 'provider',
+    type: count(1, 100_000),
+    default: undefined,
+    defaultText: '64; max_concurrency for a server on this machine',
+    doc: 'Model calls that run at once at first, and after the provider was overloaded; each success allows one more.',
+  },
+  price_input: {
+    section: 'provider',
+    type: amount(1_000_000),
+    default: undefined,
+    defaultText: 'known for `deepseek-flash` and `deepseek-v4-pro` (peak prices of November 2026), else none',
+    doc: 'US dollars per million input tokens that no cache held. With price_output it makes costs and cost budgets possible.',
+  },
+  price_output: {
+    section: 'provider',
+    type: amount(1_000_000),
+    default: undefined,
+    defaultText: 'as price_input',
+    doc: 'US dollars per million output tokens, reasoning included.',
+  },
+  price_cache_read: {
+    section: 'provider',
+    type: amount(1_000_000),
+    default: undefined,
+    defaultText: 'as price_input; the value of price_input when only that is set',
+    doc: 'US dollars per million input tokens that came from a cache.',
+  },
   pace_ms: {
     section: 'provider',
     type: milliseconds(0, 60_000),
@@ -257,6 +293,12 @@ export const configKeys = {
     defaultText: '0; 3600000 for the automation profile',
     doc: 'Time of one turn; 0 is no limit.',
   },
+  max_cost_usd: {
+    section: 'budget',
+    type: amount(1_000_000_000),
+    default: 0,
+    doc: 'US dollars of one turn, by the prices of the provider; 0 is no limit.',
+  },
   permission_mode: {
     section: 'permissions',
     type: { kind: 'choice', values: ['ask', 'accept-edits', 'read-only', 'full-access'] },
@@ -270,11 +312,30 @@ export const configKeys = {
     defaultText: '0; 300000 for the automation profile',
     doc: 'How long an unanswered permission request waits before it counts as refused; 0 waits for ever.',
   },
+  policy_file: {
+    section: 'permissions',
+    type: { kind: 'path' },
+    default: undefined,
+    doc: 'Rules for unattended work (TOML or JSON): what is allowed, asked about or denied. See docs/policy.md.',
+  },
+  metrics_port: {
+    section: 'telemetry',
+    type: count(0, 65_535),
+    default: undefined,
+    doc: 'Port of 127.0.0.1 on which Prometheus metrics are served at `/metrics`; 0 takes a free one and names it on stderr.',
+  },
+  otlp_endpoint: {
+    section: 'telemetry',
+    type: { kind: 'url' },
+    default: undefined,
+    defaultText: '`$OTEL_EXPORTER_OTLP_ENDPOINT`, else none',
+    doc: 'Base URL of an OpenTelemetry collector (OTLP over HTTP), to which the spans of turns, model calls and tool calls are sent.',
+  },
 } as const satisfies Record<string, KeySpec>;
 
 export type KeyName = keyof typeof configKeys;
 
-type ValueOf<T extends ValueType> = T extends { kind: 'integer' }
+type ValueOf<T extends ValueType> = T extends { kind: 'integer' | 'decimal' }
   ? number
   : T extends { kind: 'choice'; values: readonly (infer V)[] }
     ? V
@@ -284,7 +345,7 @@ type ValueOf<T extends ValueType> = T extends { kind: 'integer' }
 export type Settings = { -readonly [K in KeyName]?: ValueOf<(typeof configKeys)[K]['type']> | undefined };
 
 export const keyNames = Object.keys(configKeys) as KeyName[];
-export const sectionNames: readonly Section[] = ['provider', 'threads', 'limits', 'budget', 'permissions'];
+export const sectionNames: readonly Section[] = ['provider', 'threads', 'limits', 'budget', 'permissions', 'telemetry'];
 
 /** The row of a key, without the literal types of the table. */
 export function specOf(name: KeyName): KeySpec {

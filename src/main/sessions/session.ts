@@ -194,7 +194,7 @@ export class Session {
     prompt.requestId = requestId;
     this.#parts.turns.started(attached.lane);
     try {
-      await attached.call((api) => api.prompt(requestId, prompt.content));
+      await attached.call((api) => api.prompt(requestId, prompt.content, {}));
       const outcome = await Promise.race([end, attached.departure]);
       if ('kind' in outcome) this.#settleDeparted(prompt, outcome);
       else if (outcome.ok) prompt.settle(outcome);

@@ -107,6 +107,7 @@ export class SessionThreads {
       isolation: config.isolation,
       serverNonce,
       settings: config.session,
+      options: {},
       client: place.client,
       port: port2,
     };

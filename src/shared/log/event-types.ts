@@ -24,6 +24,10 @@ export const eventTypes = {
   'mode/change': true,
   'todo/write': true,
   'llm/retry': true,
+  'llm/wait': true,
+  'subagent/start': true,
+  'subagent/activity': true,
+  'subagent/end': true,
   'history/pruned': true,
   'history/compacted': true,
 } as const satisfies Record<EventType, true>;

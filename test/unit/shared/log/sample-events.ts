@@ -12,6 +12,14 @@ const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens: 60, reasoni
 export const samples: { readonly [T in EventType]: EventData[T] } = {
   'thread/attached': { epoch: 1, threadId: 3, isolation: 'dedicated', pid: 4711, sharedWith: 0 },
   'turn/start': { turn: 1 },
+  'llm/wait': { turn: 1, step: 1, position: 3, waitedMs: 120 },
+  'subagent/start': { turn: 1, callId: 'c1', runId: 'r1', provider: 'self', cwd: '/srv/project', background: false },
+  'subagent/activity': {
+    callId: 'c1',
+    runId: 'r1',
+    activity: { kind: 'tool', childCallId: 'k1', title: 'Read a.ts', toolKind: 'read', status: 'completed' },
+  },
+  'subagent/end': { callId: 'c1', runId: 'r1', stopReason: 'completed', durationMs: 812, usage: { ...usage, costUsd: 0.01 } },
   'turn/end': { turn: 1, reason: { kind: 'completed' }, usage: { ...usage, steps: 1, toolCalls: 1, elapsedMs: 12.5 } },
   'user/message': {
     turn: 1,

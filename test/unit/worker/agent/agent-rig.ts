@@ -206,7 +206,7 @@ export class AgentRig {
         commandTimeoutMs: 1000,
         ripgrepPath: undefined,
         ...this.#options.settings,
-        budget: { maxSteps: 0, maxToolCalls: 0, maxTokens: 0, maxWallMs: 0, ...this.#options.budget },
+        budget: { maxSteps: 0, maxToolCalls: 0, maxTokens: 0, maxWallMs: 0, maxCostUsd: 0, ...this.#options.budget },
       },
       nextDelay: this.#options.nextDelay ?? (() => undefined),
       maxAttempts: 3,

@@ -65,7 +65,7 @@ class HostRig {
   }
 
   async prompt(api: Remote<SessionApi>, requestId: number, text: string): Promise<Completion> {
-    await api.prompt(requestId, [{ type: 'text', text }] satisfies PromptBlock[]);
+    await api.prompt(requestId, [{ type: 'text', text }] satisfies PromptBlock[], {});
     return await this.completion(requestId);
   }
 
@@ -88,6 +88,7 @@ class HostRig {
       isolation: 'dedicated',
       serverNonce: nonce,
       client: { terminalOutput: false },
+      options: {},
       port,
       settings: {
         profile: 'editor',
@@ -95,10 +96,14 @@ class HostRig {
         systemPrompt: undefined,
         mode: 'full-access',
         permissionTimeoutMs: 0,
-        budget: { maxSteps: 50, maxToolCalls: 50, maxTokens: 0, maxWallMs: 0 },
+        budget: { maxSteps: 50, maxToolCalls: 50, maxTokens: 0, maxWallMs: 0, maxCostUsd: 0 },
         maxParallelToolCalls: 4,
         commandTimeoutMs: 5000,
         ripgrepPath: undefined,
+        policy: undefined,
+        prices: undefined,
+        subagents: [],
+        trace: false,
       },
     };
   }
@@ -179,7 +184,7 @@ t.test('a session with background work, or with a turn, is not parked', async (t
   rig.background = 1;
   t.equal(await api.park(), false);
   rig.background = 0;
-  await api.prompt(1, [{ type: 'text', text: 'repeat 5000 word' }]);
+  await api.prompt(1, [{ type: 'text', text: 'repeat 5000 word' }], {});
   t.equal(await api.park(), false);
   await api.cancel(99);
   t.same(rig.completions, [], 'a cancel of another turn does nothing');
@@ -193,9 +198,9 @@ t.test('dispose ends a running turn, and a prompt behind it is refused', async (
   const rig = new HostRig(t);
   const one = rig.create();
   const { api, hosted, port } = await rig.attach(one);
-  await api.prompt(1, [{ type: 'text', text: 'repeat 5000 word' }]);
+  await api.prompt(1, [{ type: 'text', text: 'repeat 5000 word' }], {});
   const left = api.dispose().catch(() => undefined);
-  const refused = api.prompt(2, [{ type: 'text', text: 'say no' }]);
+  const refused = api.prompt(2, [{ type: 'text', text: 'say no' }], {});
   await t.rejects(refused, { code: /SHUTTING_DOWN|THREAD_LOST/ });
   await Promise.all([left, hosted]);
   t.match(await rig.completion(1), { outcome: { ok: true, stopReason: 'cancelled' } });
@@ -207,7 +212,7 @@ t.test('main closes the port: the session leaves by itself', async (t) => {
   const rig = new HostRig(t);
   const one = rig.create();
   const { hosted, port, api } = await rig.attach(one);
-  await api.prompt(1, [{ type: 'text', text: 'repeat 5000 word' }]);
+  await api.prompt(1, [{ type: 'text', text: 'repeat 5000 word' }], {});
   port.close();
   await hosted;
   t.notOk(existsSync(one.paths.lock));

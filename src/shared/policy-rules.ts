@@ -1,0 +1,39 @@
+/**
+ * The rules of an unattended run: what a call may do where no person is there to be asked.
+ *
+ * The file's format, its checks and its evaluation are described in `docs/policy.md`. The first rule that matches a call
+ * decides; a call that no rule matches gets `fallback`.
+ */
+
+export type PolicyAction = 'allow' | 'ask' | 'deny';
+
+/** A rule matches when all the members that it has match. One without any matches every call. */
+export interface PolicyRule {
+  /** For logs and messages; `rule 3` when it was not named. */
+  readonly name: string;
+  readonly action: PolicyAction;
+  /** Tool names; `*` stands for any characters. */
+  readonly tools?: readonly string[];
+  /** What the call does. */
+  readonly access?: readonly ('read' | 'write' | 'execute' | 'delegate' | 'none')[];
+  /**
+   * Globs over canonical paths, relative ones to the session's cwd; every path of the call must match one. Matches only
+   * calls that name paths.
+   */
+  readonly paths?: readonly string[];
+  /**
+   * Commands as argv patterns, one list per command: each element a word with `*` for any characters, a last element `...`
+   * for any further words. Matches only a command line that is plainly one argv: no shell syntax in it.
+   */
+  readonly commands?: readonly (readonly string[])[];
+  /** What an allowed command may reach: `none` cuts its network off, and denies it where that cannot be done. */
+  readonly network?: 'any' | 'none';
+}
+
+export interface PolicyRules {
+  readonly rules: readonly PolicyRule[];
+  /** For a call that no rule matches; `deny` unless the file says otherwise. */
+  readonly fallback: PolicyAction;
+  /** How long an `ask` waits for the client before it counts as a no; the session's own timeout when absent. */
+  readonly askTimeoutMs?: number;
+}

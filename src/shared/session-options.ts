@@ -1,0 +1,68 @@
+/**
+ * What a client may ask of one session or one prompt beyond ACP: the checked content of `_meta["dsh-acp"]` in
+ * `session/new`, `session/load`, `session/resume` and `session/prompt`. Plain data.
+ */
+import type { JsonObject } from './errors.ts';
+import type { PermissionMode } from './events.ts';
+import type { PolicyRules } from './policy-rules.ts';
+
+/** Limits that a client sets. A member that is absent limits nothing; the server's own limits hold beside it. */
+export interface Budget {
+  /** Epoch milliseconds at which the work must have ended. ISO 8601 on the wire. */
+  readonly deadline?: number;
+  readonly maxWallMs?: number;
+  readonly maxSteps?: number;
+  readonly maxToolCalls?: number;
+  /** Input, cache reads included, and output. */
+  readonly maxTokens?: number;
+  /** US dollars, by the configured prices. */
+  readonly maxCostUsd?: number;
+}
+
+/** US dollars per million tokens. */
+export interface Prices {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+}
+
+/** Kept in the log's header: they hold for the session wherever it is attached later. */
+export interface StoredSessionOptions {
+  /** Of all turns of the session together. */
+  readonly budget?: Budget;
+  /** Holds beside the server's own policy; where both speak, the stricter word counts. */
+  readonly policy?: PolicyRules;
+  /** Stands behind the instructions to the model. */
+  readonly persona?: string;
+  /** The only tools the session has, by name. */
+  readonly tools?: readonly string[];
+  /** JSON Schema that the final answer of each turn must meet. */
+  readonly outputSchema?: JsonObject;
+  /** How many delegations stand above this session; `0` for one that a client opened itself. */
+  readonly depth?: number;
+}
+
+export interface SessionOptions extends StoredSessionOptions {
+  /** What the session starts in; later changes are in the log. */
+  readonly mode?: PermissionMode;
+  /** Laid over the environment of commands. May hold secrets: never logged, and to be given again with a load or resume. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface PromptOptions {
+  /** Of this turn alone. */
+  readonly budget?: Budget;
+  /** Idempotence: a prompt with a key that the session has seen is never run again. */
+  readonly key?: PromptKey;
+  /** Higher goes first where turns or model calls wait; `0` by default, from -100 to 100. */
+  readonly priority?: number;
+  /** W3C trace context of the caller. */
+  readonly traceparent?: string;
+}
+
+export interface PromptKey {
+  /** The client's own word, 1 to 200 characters. */
+  readonly id: string;
+  /** SHA-256 of the prompt's content: the same key with another one is a mistake of the client. */
+  readonly payload: string;
+}
