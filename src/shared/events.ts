@@ -5,7 +5,7 @@
  * sees is rebuilt from these lines and from nothing else. The JSON schema of the same vocabulary is
  * `schemas/event-log.schema.json`; a test checks that both agree.
  */
-import type { JsonObject } from './errors.ts';
+import type { JsonObject, JsonValue } from './errors.ts';
 import type { Budget, StoredSessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
 
@@ -107,7 +107,13 @@ export interface EventData {
     readonly budget?: Budget;
     readonly traceparent?: string;
   };
-  'turn/end': { readonly turn: number; readonly reason: TurnEndReason; readonly usage: TurnUsage };
+  'turn/end': {
+    readonly turn: number;
+    readonly reason: TurnEndReason;
+    readonly usage: TurnUsage;
+    /** The answer that met the session's output schema. */
+    readonly structured?: JsonValue;
+  };
   'user/message': {
     readonly turn: number;
     readonly messageId: string;

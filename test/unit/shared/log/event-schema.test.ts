@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
 import { eventTypes } from '../../../../src/shared/log/event-types.ts';
 import { sealLine } from '../../../../src/shared/log/line-seal.ts';
-import { sampleHeader, samples } from './sample-events.ts';
+import { sampleHeader, sampleOptions, samples } from './sample-events.ts';
 
 const root = new URL('../../../../../', import.meta.url);
 const schema = JSON.parse(readFileSync(new URL('schemas/event-log.schema.json', root), 'utf8'));
@@ -28,13 +28,45 @@ t.test('the schema takes a header and a sample of every event, and each type onl
 t.test('the schema takes every end of a turn', async (t) => {
   const reasons = [
     ...['completed', 'max-tokens', 'refusal', 'cancelled', 'disposed', 'interrupted'].map((kind) => ({ kind })),
-    ...['steps', 'tool-calls', 'wall-time'].map((budget) => ({ kind: 'max-turn-requests', budget })),
+    ...['steps', 'tool-calls', 'wall-time', 'deadline', 'tokens', 'cost'].flatMap((budget) => [
+      { kind: 'max-turn-requests', budget },
+      { kind: 'max-turn-requests', budget, scope: 'session' },
+    ]),
     { kind: 'error', code: 'MODEL_FAILED', message: 'HTTP 500' },
   ];
   for (const reason of reasons) {
     t.ok(validate({ type: 'turn/end', seq: 0, time: 1, data: { ...samples['turn/end'], reason } }), JSON.stringify(reason));
   }
   t.notOk(validate({ type: 'turn/end', seq: 0, time: 1, data: { ...samples['turn/end'], reason: { kind: 'error' } } }));
+});
+
+t.test('the schema takes a header with every option, and none with an option that it does not know', async (t) => {
+  t.ok(validate(lineOf({ ...sampleHeader(), options: sampleOptions })));
+  t.ok(validate(lineOf({ ...sampleHeader(), options: {} })));
+  t.notOk(validate(lineOf({ ...sampleHeader(), options: { ...sampleOptions, env: { A: 'secret' } } })), 'an environment');
+  t.notOk(validate(lineOf({ ...sampleHeader(), options: { budget: { maxSteps: 'many' } } })), 'a budget of another type');
+});
+
+t.test('a line as an older release wrote it is still valid', async (t) => {
+  const { key: _, payload: __, budget: ___, traceparent: ____, ...start } = samples['turn/start'];
+  t.ok(validate(lineOf({ type: 'turn/start', seq: 0, time: 1, data: start })));
+  const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens, steps, toolCalls, elapsedMs } = samples['turn/end'].usage;
+  const usage = { inputTokens, outputTokens, cacheReadTokens, reasoningTokens, steps, toolCalls, elapsedMs };
+  t.ok(validate(lineOf({ type: 'turn/end', seq: 0, time: 1, data: { turn: 1, reason: { kind: 'completed' }, usage } })));
+});
+
+t.test('the schema takes everything that a subagent does', async (t) => {
+  const usage = samples['subagent/end'].usage;
+  const activities = [
+    { kind: 'text', text: 'Hello' },
+    samples['subagent/activity'].activity,
+    { kind: 'plan', entries: [{ content: 'Read', status: 'pending' }] },
+    { kind: 'image', mimeType: 'image/png', bytes: 12, path: '/srv/state/x.d/1.png' },
+    { kind: 'usage', usage },
+  ];
+  for (const activity of activities) {
+    t.ok(validate(lineOf({ type: 'subagent/activity', seq: 0, time: 1, data: { callId: 'c', runId: 'r', activity } })), activity.kind);
+  }
 });
 
 t.test('unknown events pass only when they are marked ignorable', async (t) => {

@@ -1,5 +1,6 @@
 /** One payload of every event type, and a log as a session writes it. */
 import type { EventData, EventInput, EventType, SessionHeader } from '../../../../src/shared/events.ts';
+import type { StoredSessionOptions } from '../../../../src/shared/session-options.ts';
 
 export const sampleId = '0192f3c4-1111-7abc-8def-0123456789ab';
 
@@ -7,11 +8,41 @@ export function sampleHeader(id = sampleId, cwd = '/srv/project'): SessionHeader
   return { type: 'session', version: 1, id, createdAt: '2026-01-02T03:04:05.678Z', cwd, agent: { name: 'dsh-acp', version: '0.1.0' } };
 }
 
+/** Every stored option. */
+export const sampleOptions: StoredSessionOptions = {
+  budget: { deadline: 1_767_323_045_678, maxWallMs: 60_000, maxSteps: 20, maxToolCalls: 50, maxTokens: 200_000, maxCostUsd: 1.5 },
+  policy: {
+    rules: [
+      {
+        name: 'build',
+        action: 'allow',
+        tools: ['bash'],
+        access: ['execute'],
+        paths: ['src/**'],
+        commands: [['npm', 'run', '...']],
+        network: 'none',
+      },
+    ],
+    fallback: 'deny',
+    askTimeoutMs: 1000,
+  },
+  persona: 'You review, and change nothing.',
+  tools: ['read', 'grep'],
+  outputSchema: { type: 'object', required: ['verdict'] },
+  depth: 1,
+};
+
 const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens: 60, reasoningTokens: 5 };
 
 export const samples: { readonly [T in EventType]: EventData[T] } = {
   'thread/attached': { epoch: 1, threadId: 3, isolation: 'dedicated', pid: 4711, sharedWith: 0 },
-  'turn/start': { turn: 1 },
+  'turn/start': {
+    turn: 1,
+    key: 'job-17',
+    payload: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    budget: { maxSteps: 5 },
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  },
   'llm/wait': { turn: 1, step: 1, position: 3, waitedMs: 120 },
   'subagent/start': { turn: 1, callId: 'c1', runId: 'r1', provider: 'self', cwd: '/srv/project', background: false },
   'subagent/activity': {
@@ -19,8 +50,29 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     runId: 'r1',
     activity: { kind: 'tool', childCallId: 'k1', title: 'Read a.ts', toolKind: 'read', status: 'completed' },
   },
-  'subagent/end': { callId: 'c1', runId: 'r1', stopReason: 'completed', durationMs: 812, usage: { ...usage, costUsd: 0.01 } },
-  'turn/end': { turn: 1, reason: { kind: 'completed' }, usage: { ...usage, steps: 1, toolCalls: 1, elapsedMs: 12.5 } },
+  'subagent/end': {
+    callId: 'c1',
+    runId: 'r1',
+    stopReason: 'completed',
+    durationMs: 812,
+    usage: { ...usage, costUsd: 0.01 },
+    diagnostic: 'None.',
+    logPath: '/srv/state/x.jsonl',
+  },
+  'turn/end': {
+    turn: 1,
+    reason: { kind: 'completed' },
+    usage: {
+      ...usage,
+      steps: 1,
+      toolCalls: 1,
+      elapsedMs: 12.5,
+      costUsd: 0.002,
+      firstTokenMs: 3.5,
+      subagents: { ...usage, costUsd: 0.01 },
+    },
+    structured: { verdict: 'good' },
+  },
   'user/message': {
     turn: 1,
     messageId: 'm1',
@@ -57,7 +109,7 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     meta: { lines: 1, nested: { a: [null] } },
   },
   'permission/asked': { turn: 1, callId: 'c1', title: 'Run ls' },
-  'permission/decided': { turn: 1, callId: 'c1', outcome: 'allow-session', by: 'client', grant: 'ls' },
+  'permission/decided': { turn: 1, callId: 'c1', outcome: 'allow-session', by: 'client', rule: 'commands ask', grant: 'ls' },
   'mode/change': { mode: 'accept-edits' },
   'todo/write': { todos: [{ content: 'Read', status: 'in_progress' }] },
   'llm/retry': { turn: 1, step: 1, attempt: 1, maxAttempts: 3, delayMs: 250.5, code: 'MODEL_FAILED', message: 'HTTP 503' },
