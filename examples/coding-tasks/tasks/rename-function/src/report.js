@@ -1,0 +1,5 @@
+import { fmt } from './clock.js';
+
+export function report(name, ms) {
+  return `${name} took ${fmt(ms)}`;
+}
