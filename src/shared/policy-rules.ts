@@ -5,7 +5,14 @@
  * decides; a call that no rule matches gets `fallback`.
  */
 
-export type PolicyAction = 'allow' | 'ask' | 'deny';
+export const policyActions = ['allow', 'ask', 'deny'] as const;
+export type PolicyAction = (typeof policyActions)[number];
+
+export const policyAccessKinds = ['read', 'write', 'execute', 'delegate', 'none'] as const;
+export type PolicyAccessKind = (typeof policyAccessKinds)[number];
+
+/** What logs and messages call the absence of a matching rule; no rule may have this name. */
+export const fallbackRuleName = 'fallback';
 
 /** A rule matches when all the members that it has match. One without any matches every call. */
 export interface PolicyRule {
@@ -15,7 +22,7 @@ export interface PolicyRule {
   /** Tool names; `*` stands for any characters. */
   readonly tools?: readonly string[];
   /** What the call does. */
-  readonly access?: readonly ('read' | 'write' | 'execute' | 'delegate' | 'none')[];
+  readonly access?: readonly PolicyAccessKind[];
   /**
    * Globs over canonical paths, relative ones to the session's cwd; every path of the call must match one. Matches only
    * calls that name paths.
@@ -26,6 +33,8 @@ export interface PolicyRule {
    * for any further words. Matches only a command line that is plainly one argv: no shell syntax in it.
    */
   readonly commands?: readonly (readonly string[])[];
+  /** Names of subagent providers; `*` stands for any characters. Matches only calls that delegate. */
+  readonly providers?: readonly string[];
   /** What an allowed command may reach: `none` cuts its network off, and denies it where that cannot be done. */
   readonly network?: 'any' | 'none';
 }

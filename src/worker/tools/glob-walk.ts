@@ -4,7 +4,7 @@
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FsFault } from './fs-fault.ts';
-import { globPattern } from './glob-pattern.ts';
+import { globPattern } from '../../shared/glob-pattern.ts';
 
 const maxEntries = 100_000;
 const maxMatches = 5000;

@@ -7,7 +7,7 @@ import t from 'tap';
 import type { BrokerApi, RunRequest } from '../../../../src/shared/broker-protocol.ts';
 import { Broker } from '../../../../src/worker/broker/broker.ts';
 import { globFilter } from '../../../../src/worker/tools/glob-filter.ts';
-import { globPattern } from '../../../../src/worker/tools/glob-pattern.ts';
+import { globPattern } from '../../../../src/shared/glob-pattern.ts';
 import { globTool } from '../../../../src/worker/tools/glob.ts';
 import { grepTool } from '../../../../src/worker/tools/grep.ts';
 import { kernelNamesOpenFiles } from '../../../../src/worker/tools/opened-path.ts';

@@ -1,5 +1,5 @@
 /**
- * A glob as a regular expression over paths with `/`, for the walk that stands in when ripgrep is missing. Pure.
+ * A glob as a regular expression over paths with `/`: for policies, and for the walk that stands in when ripgrep is missing. Pure.
  */
 const maxAlternatives = 64;
 
