@@ -197,10 +197,18 @@ export interface EventData {
     readonly callId: string;
     readonly runId: string;
     readonly provider: string;
+    /** The call's own words for the task. */
+    readonly description?: string;
     readonly cwd: string;
     readonly background: boolean;
   };
-  'subagent/activity': { readonly callId: string; readonly runId: string; readonly activity: SubagentActivity };
+  'subagent/activity': {
+    readonly callId: string;
+    readonly runId: string;
+    readonly activity: SubagentActivity;
+    /** More of the same moment follows in the next event: whoever shows the run can wait for it. */
+    readonly more?: true;
+  };
   'subagent/end': {
     readonly callId: string;
     readonly runId: string;
@@ -208,6 +216,10 @@ export interface EventData {
     readonly durationMs: number;
     readonly usage?: SubagentUsage;
     readonly diagnostic?: string;
+    /** What a background run gave, to be read later; that of a foreground run is its call's result. */
+    readonly output?: string;
+    /** Activity beyond the bound of one run, which was not logged. */
+    readonly unlogged?: number;
     /** The log of a child that is a session of this server. */
     readonly logPath?: string;
   };

@@ -8,7 +8,7 @@
  */
 import type { TaskAnswer } from './broker-protocol.ts';
 import type { ErrorCode, JsonObject, JsonValue } from './errors.ts';
-import type { TodoEntry, TokenUsage } from './events.ts';
+import type { PermissionMode, TodoEntry, TokenUsage } from './events.ts';
 import type { RenderKind } from './render-intents.ts';
 
 /** The provider that runs a session of this server and no process. */
@@ -65,6 +65,8 @@ export interface SubagentRequest {
   readonly cwd: string;
   /** Depth of the child: its parent's plus one. */
   readonly depth: number;
+  /** The delegating session's mode as the run starts, for a child that can start in it. */
+  readonly mode?: PermissionMode;
   /** The parent's deadline in epoch milliseconds, for a child that takes one. */
   readonly deadline?: number;
   /** Tokens and dollars that the parent has left, for a child that takes a budget. */
@@ -123,6 +125,7 @@ export type SubagentActivity =
   | { readonly kind: 'plan'; readonly entries: readonly TodoEntry[] }
   /** Written to a file of the parent's session. */
   | { readonly kind: 'image'; readonly mimeType: string; readonly bytes: number; readonly path: string }
+  /** Of the run so far, all together. */
   | { readonly kind: 'usage'; readonly usage: SubagentUsage };
 
 export type SubagentToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
@@ -144,6 +147,7 @@ export type SubagentNews = {
   /** What happened since the given seq; older activity than the bound is counted in `dropped`. */
   readonly activities: readonly SubagentActivity[];
   readonly dropped: number;
+  /** Those that wait for an answer now. */
   readonly questions: readonly SubagentQuestion[];
   /** There once the run has ended; then it is the last news. */
   readonly result?: SubagentResult;

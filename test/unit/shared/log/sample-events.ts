@@ -44,11 +44,12 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   },
   'llm/wait': { turn: 1, step: 1, position: 3, waitedMs: 120 },
-  'subagent/start': { turn: 1, callId: 'c1', runId: 'r1', provider: 'self', cwd: '/srv/project', background: false },
+  'subagent/start': { turn: 1, callId: 'c1', runId: 'r1', provider: 'self', description: 'Read a', cwd: '/srv/project', background: false },
   'subagent/activity': {
     callId: 'c1',
     runId: 'r1',
     activity: { kind: 'tool', childCallId: 'k1', title: 'Read a.ts', toolKind: 'read', status: 'completed' },
+    more: true,
   },
   'subagent/end': {
     callId: 'c1',
@@ -57,6 +58,8 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     durationMs: 812,
     usage: { ...usage, costUsd: 0.01 },
     diagnostic: 'None.',
+    output: 'Done.',
+    unlogged: 3,
     logPath: '/srv/state/x.jsonl',
   },
   'turn/end': {
