@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { currentBootId, identifySelf, isRunning, isSameBoot } from '../../../../src/worker/log/process-identity.ts';
+import { currentBootId, identifySelf, isRunning, isSameBoot } from '../../../../src/shared/process-identity.ts';
 import { type LockOwner, SessionLock } from '../../../../src/worker/log/session-lock.ts';
 
 const childPath = fileURLToPath(new URL('./children/lock-child.js', import.meta.url));
