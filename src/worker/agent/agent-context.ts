@@ -3,6 +3,7 @@
  * and through nothing else, so a test can stand in for any part of it.
  */
 import type { SessionSettings } from '../../shared/config.ts';
+import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ModelAdapter, ModelFailure, ToolSchema } from '../model/model-adapter.ts';
 import type { PermissionGate } from '../permission/permission-gate.ts';
 import type { AnyTool, ToolContext } from '../tools/tool.ts';
@@ -10,6 +11,7 @@ import type { Sleep } from './abortable-sleep.ts';
 import type { History } from './history.ts';
 import type { Inbox } from './inbox.ts';
 import type { Journal } from './journal.ts';
+import type { ModelSlots } from './model-slots.ts';
 import type { OpenRecords } from './open-records.ts';
 
 export type ParsedArguments =
@@ -39,7 +41,14 @@ export interface AgentDependencies {
   readonly journal: Journal;
   readonly permissions: PermissionGate;
   readonly toolParts: Pick<ToolContext, 'broker' | 'files' | 'spillDir'>;
-  readonly settings: Pick<SessionSettings, 'systemPrompt' | 'budget' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'>;
+  readonly settings: Pick<
+    SessionSettings,
+    'systemPrompt' | 'budget' | 'prices' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'
+  >;
+  /** What the client asked of this session. The agent acts on `budget`, `persona`, `tools`, `outputSchema` and `depth`. */
+  readonly options: SessionOptions;
+  /** Asked for a place before every model call. */
+  readonly modelSlots: ModelSlots;
   readonly nextDelay: NextDelay;
   /** Attempts a model call may take, the first included; told to the client with every retry. */
   readonly maxAttempts: number;
@@ -49,6 +58,8 @@ export interface AgentDependencies {
   readonly newId: () => string;
   /** Monotonic, in milliseconds. */
   readonly now: () => number;
+  /** Epoch milliseconds: deadlines are given by the clock on the wall. */
+  readonly wallClock: () => number;
   /** In [0, 1). */
   readonly random: () => number;
   readonly sleep: Sleep;

@@ -70,11 +70,15 @@ export class History {
         return;
       case 'assistant/chunk':
       case 'llm/retry':
+      case 'llm/wait':
       case 'mode/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'step/end':
       case 'step/start':
+      case 'subagent/activity':
+      case 'subagent/end':
+      case 'subagent/start':
       case 'thread/attached':
       case 'todo/write':
       case 'tool/call':

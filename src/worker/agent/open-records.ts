@@ -55,10 +55,14 @@ export class OpenRecords {
       case 'history/compacted':
       case 'history/pruned':
       case 'llm/retry':
+      case 'llm/wait':
       case 'mode/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'request/header':
+      case 'subagent/activity':
+      case 'subagent/end':
+      case 'subagent/start':
       case 'thread/attached':
       case 'todo/write':
       case 'user/message':

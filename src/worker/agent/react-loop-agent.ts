@@ -4,6 +4,7 @@
  * Stands on its own: it knows no protocol, no thread and no file. Everything it does goes through its dependencies.
  */
 import type { LogEvent, PromptBlock, TurnEndReason } from '../../shared/events.ts';
+import type { PromptOptions } from '../../shared/session-options.ts';
 import type { AgentContext, AgentDependencies } from './agent-context.ts';
 import { History } from './history.ts';
 import { Inbox } from './inbox.ts';
@@ -17,6 +18,7 @@ export type AgentStatus = 'idle' | 'running' | 'disposed';
 
 interface QueuedPrompt {
   readonly content: readonly PromptBlock[];
+  readonly options: PromptOptions;
   readonly resolve: (end: TurnEnd) => void;
 }
 
@@ -52,9 +54,9 @@ export class ReactLoopAgent {
    * the log; exactly once. Never rejects: an error turn ends with reason `error`. The turn has begun when this returns
    * if none was running, so a `cancel` right behind it cancels it.
    */
-  send(content: readonly PromptBlock[]): Promise<TurnEnd> {
+  send(content: readonly PromptBlock[], options: PromptOptions = {}): Promise<TurnEnd> {
     if (this.#status === 'disposed') return Promise.resolve(unstarted({ kind: 'disposed' }));
-    const ended = new Promise<TurnEnd>((resolve) => this.#queue.push({ content, resolve }));
+    const ended = new Promise<TurnEnd>((resolve) => this.#queue.push({ content, options, resolve }));
     if (this.#status === 'idle') {
       this.#status = 'running';
       this.#drained = this.#drain();
@@ -109,7 +111,7 @@ export class ReactLoopAgent {
   /** From one turn to the next nothing is awaited, so there is no moment at which a cancel could miss both. */
   async #drain(): Promise<void> {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.#scope = new TurnScope(this.#context);
+      this.#scope = new TurnScope(this.#context, next.options);
       const end = await runTurn(this.#context, this.#scope, next.content);
       this.#scope = undefined;
       next.resolve(end);

@@ -6,12 +6,15 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { EventInput, LogEvent, TurnEndReason } from '../../shared/events.ts';
+import type { PromptOptions } from '../../shared/session-options.ts';
 import type { AgentContext } from './agent-context.ts';
 import { errorReason } from './end-reason.ts';
 import { UsageMeter } from './turn-usage.ts';
 
 export class TurnScope {
   readonly turn: number;
+  /** What the client asked of this turn. */
+  readonly options: PromptOptions;
   readonly usage: UsageMeter;
   readonly #context: AgentContext;
   readonly #abort = new AbortController();
@@ -21,8 +24,9 @@ export class TurnScope {
   /** Set once a summary was tried and failed: the next steps must not pay for the same attempt again. */
   compactionFailed = false;
 
-  constructor(context: AgentContext) {
+  constructor(context: AgentContext, options: PromptOptions) {
     this.#context = context;
+    this.options = options;
     this.turn = context.history.turn + 1;
     this.usage = new UsageMeter(context.now);
     setMaxListeners(0, this.#abort.signal); // One listener per running tool call is meant, not a leak.

@@ -2,7 +2,7 @@
  * One turn, from its prompt to its end. Whatever happens, it ends exactly once, with every call answered and every step
  * closed in the log as far as the log can be written.
  */
-import type { EventInput, PromptBlock, TurnEndReason, TurnUsage } from '../../shared/events.ts';
+import type { EventData, EventInput, PromptBlock, TurnEndReason, TurnUsage } from '../../shared/events.ts';
 import type { AgentContext } from './agent-context.ts';
 import { spentBudget } from './budget.ts';
 import { errorReason } from './end-reason.ts';
@@ -22,7 +22,7 @@ export async function runTurn(context: AgentContext, scope: TurnScope, content: 
   const wallTime = new WallTime(context, scope);
   try {
     closeEarlierTurn(context, scope);
-    scope.record({ type: 'turn/start', data: { turn: scope.turn } });
+    scope.record({ type: 'turn/start', data: startOf(scope) });
     scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source: 'prompt', content } });
     // Only now may the turn end by time: what is logged above must come first.
     wallTime.start();
@@ -33,6 +33,17 @@ export async function runTurn(context: AgentContext, scope: TurnScope, content: 
   wallTime.stop();
   const reason = await closeTurn(context, scope);
   return { turn: scope.turn, reason, usage: scope.usage.total() };
+}
+
+/** What the client gave with the prompt, and nothing else. */
+function startOf({ turn, options }: TurnScope): EventData['turn/start'] {
+  const { key, budget, traceparent } = options;
+  return {
+    turn,
+    ...(key === undefined ? {} : { key: key.id, payload: key.payload }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
 }
 
 async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> {

@@ -4,8 +4,10 @@
 import { randomUUID } from 'node:crypto';
 import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
+import type { PromptOptions } from '../../shared/session-options.ts';
 import type { LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
 import { abortableSleep } from '../agent/abortable-sleep.ts';
+import { openSlots } from '../agent/model-slots.ts';
 import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import type { TurnEnd } from '../agent/turn.ts';
 import type { EventLog } from '../log/event-log.ts';
@@ -78,11 +80,11 @@ export class AttachedAgent implements SessionApi {
     }
   }
 
-  async prompt(requestId: number, content: readonly PromptBlock[]): Promise<void> {
+  async prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void> {
     if (this.#leaving !== undefined) throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
     this.#thread.heartbeat.turnStarted();
     this.#runningId = requestId;
-    void this.#agent.send(content).then((end) => this.#complete(requestId, end));
+    void this.#agent.send(content, options).then((end) => this.#complete(requestId, end));
   }
 
   async cancel(requestId?: number): Promise<void> {
@@ -165,13 +167,14 @@ export class AttachedAgent implements SessionApi {
   }
 
   #createAgent(): ReactLoopAgent {
-    const { sessionId, cwd, settings, spillDir } = this.#task;
+    const { sessionId, cwd, settings, options, spillDir } = this.#task;
     const { broker, outbox } = this.#thread;
     const maxAttempts = settings.model.kind === 'openai-compatible' ? settings.model.maxRetries + 1 : builtInAttempts;
     return new ReactLoopAgent({
       sessionId,
       cwd,
       settings,
+      options,
       tools,
       model: createModel(settings.model),
       journal: this.#journal,
@@ -182,6 +185,8 @@ export class AttachedAgent implements SessionApi {
       whenWritable: (signal) => outbox.whenWritable(signal),
       newId: randomUUID,
       now: () => performance.now(),
+      wallClock: () => Date.now(),
+      modelSlots: openSlots,
       random: Math.random,
       sleep: abortableSleep,
     });

@@ -3,8 +3,9 @@
  */
 import type { BrokerApi } from '../../shared/broker-protocol.ts';
 import type { JsonObject } from '../../shared/errors.ts';
-import type { TodoEntry } from '../../shared/events.ts';
+import type { EventInput, TodoEntry } from '../../shared/events.ts';
 import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import type { FileObservations } from './file-observations.ts';
 
 /** What a call would touch. The permission policy decides on this, never on the tool's name. Paths are absolute. */
@@ -35,8 +36,37 @@ export interface ToolContext {
   readonly spillDir: string;
   readonly commandTimeoutMs: number;
   readonly ripgrepPath: string | undefined;
+  /** How many delegations stand above this session; `0` for one that a client opened itself. */
+  readonly depth: number;
   /** Replaces the session's plan. */
   writeTodos(todos: readonly TodoEntry[]): void;
+  /** Tells the model something at its next step, in this turn or a later one; also after the call has ended. */
+  notice(text: string): void;
+  /**
+   * Logs and shows what a child of this call does. Says whether it did: once the call has ended nothing of it is logged.
+   *
+   * @throws ServerError LOG_WRITE_FAILED
+   */
+  record(event: SubagentEvent): boolean;
+  /** What the running turn may still use, by the tightest budget of it and of the session. */
+  budgetLeft(): BudgetLeft;
+  /**
+   * Charges what a child has used to the budgets of the turn and the session; also after the call has ended, and between
+   * turns. To be called once for a run: where it has ended, in the same moment as its `subagent/end` is logged.
+   */
+  reportSubagentUsage(usage: SubagentUsage): void;
+}
+
+/** The events that a tool may log by itself. */
+export type SubagentEvent = Extract<EventInput, { type: 'subagent/start' | 'subagent/activity' | 'subagent/end' }>;
+
+/** A member that is absent is not limited. */
+export interface BudgetLeft {
+  /** Epoch milliseconds at which the turn ends, by a deadline or by a limit of its time. */
+  readonly deadline?: number;
+  readonly maxTokens?: number;
+  /** US dollars. */
+  readonly maxCostUsd?: number;
 }
 
 /** `Args` has been checked against `parameters` before any of these is called. */

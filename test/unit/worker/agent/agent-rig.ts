@@ -9,6 +9,7 @@ import type { EventData, EventInput, EventType, LogEvent, ToolCallRequest } from
 import type { AgentDependencies, NextDelay, ParsedArguments } from '../../../../src/worker/agent/agent-context.ts';
 import { History } from '../../../../src/worker/agent/history.ts';
 import type { Journal } from '../../../../src/worker/agent/journal.ts';
+import { openSlots } from '../../../../src/worker/agent/model-slots.ts';
 import { ReactLoopAgent } from '../../../../src/worker/agent/react-loop-agent.ts';
 import {
   type ModelEvent,
@@ -88,6 +89,8 @@ export interface RigOptions {
   contextWindow?: number;
   nextDelay?: NextDelay;
   tools?: AnyTool[];
+  options?: AgentDependencies['options'];
+  modelSlots?: AgentDependencies['modelSlots'];
   whenWritable?: AgentDependencies['whenWritable'];
   decide?: (callId: string, signal: AbortSignal) => Promise<PermissionDecision>;
   /** Which waits end at once; the others end when the test wakes them. */
@@ -205,6 +208,7 @@ export class AgentRig {
         maxParallelToolCalls: 10,
         commandTimeoutMs: 1000,
         ripgrepPath: undefined,
+        prices: undefined,
         ...this.#options.settings,
         budget: { maxSteps: 0, maxToolCalls: 0, maxTokens: 0, maxWallMs: 0, maxCostUsd: 0, ...this.#options.budget },
       },
@@ -216,6 +220,9 @@ export class AgentRig {
         return `m${this.#ids}`;
       },
       now: () => this.time,
+      wallClock: () => this.time,
+      options: this.#options.options ?? {},
+      modelSlots: this.#options.modelSlots ?? openSlots,
       random: () => 0.5,
       sleep: (ms, signal) => this.#sleep(ms, signal),
     };

@@ -85,10 +85,14 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
       case 'history/compacted':
       case 'history/pruned':
       case 'llm/retry':
+      case 'llm/wait':
       case 'mode/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'request/header':
+      case 'subagent/activity':
+      case 'subagent/end':
+      case 'subagent/start':
       case 'thread/attached':
       case 'todo/write':
         break;

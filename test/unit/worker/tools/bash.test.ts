@@ -10,8 +10,8 @@ import { bashKillTool } from '../../../../src/worker/tools/bash-kill.ts';
 import { bashOutputTool } from '../../../../src/worker/tools/bash-output.ts';
 import { clip } from '../../../../src/worker/tools/bash-result.ts';
 import { findShell } from '../../../../src/worker/tools/bash-shell.ts';
-import { FileObservations } from '../../../../src/worker/tools/file-observations.ts';
 import type { ToolContext, ToolOutcome } from '../../../../src/worker/tools/tool.ts';
+import { testContext } from './tool-context.ts';
 
 let lastCall = 0;
 
@@ -28,16 +28,13 @@ function makeContext(t: Test, more: Partial<ToolContext> = {}): ToolContext & { 
   mkdirSync(join(folder, 'sub'));
   lastCall += 1;
   return {
+    ...testContext(folder),
     sessionId: 'session-a',
     callId: `call-${lastCall}`,
-    cwd: folder,
     signal: controller.signal,
     broker,
-    files: new FileObservations(),
     spillDir: join(folder, 'spill'),
     commandTimeoutMs: 20_000,
-    ripgrepPath: undefined,
-    writeTodos: () => undefined,
     abort: () => controller.abort(),
     ...more,
   };

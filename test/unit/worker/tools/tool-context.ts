@@ -33,10 +33,15 @@ export function testContext(cwd: string, parts: Partial<ToolContext> = {}): Test
     spillDir: join(cwd, '..', 'spill'),
     commandTimeoutMs: 10_000,
     ripgrepPath: undefined,
+    depth: 0,
     plans,
     writeTodos: (todos) => {
       plans.push(todos);
     },
+    notice: () => undefined,
+    record: () => true,
+    budgetLeft: () => ({}),
+    reportSubagentUsage: () => undefined,
     ...parts,
   };
 }
