@@ -20,7 +20,7 @@ import {
 import type { ServerConfig } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { Diagnostics } from '../diagnostics.ts';
-import type { SessionTable } from '../sessions/session-table.ts';
+import type { ConnectionView, SessionTable } from '../sessions/session-table.ts';
 import { authenticate, clientTraits, initializeResponse, requireCredentials, statusMethod } from './initialize.ts';
 import { modeState, parseModeId } from './modes.ts';
 import { promptContent } from './prompt-content.ts';
@@ -113,7 +113,7 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
 async function prompt(parts: AgentAppParts, params: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
   const content = promptContent(params.prompt);
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
-  const { stopReason, usage } = await sessions.get(params.sessionId).prompt(content, signal);
+  const { stopReason, usage } = await sessions.get(params.sessionId).prompt(content, {}, signal);
   return { stopReason, _meta: { 'dsh-acp': { usage: { ...usage } } } };
 }
 
@@ -124,7 +124,7 @@ async function newSession(
 ): Promise<NewSessionResponse> {
   refuseUnsupported(params);
   requireCredentials(parts.config.session.model);
-  const session = await (await parts.sessions()).create(params.cwd, clientTraits(client));
+  const session = await (await parts.sessions()).create(params.cwd, viewOf(parts, client), {});
   return { sessionId: session.identity.id, modes: modeState(session.mode) };
 }
 
@@ -134,8 +134,12 @@ async function loadSession(
   client: InitializeRequest | undefined,
 ): Promise<LoadSessionResponse> {
   refuseUnsupported(params);
-  const session = await (await parts.sessions()).load(params.sessionId, params.cwd, clientTraits(client));
+  const session = await (await parts.sessions()).load(params.sessionId, params.cwd, viewOf(parts, client), {});
   return { modes: modeState(session.mode) };
+}
+
+function viewOf({ config }: AgentAppParts, client: InitializeRequest | undefined): ConnectionView {
+  return { client: clientTraits(client), profile: config.profile };
 }
 
 function refuseUnsupported(params: NewSessionRequest | LoadSessionRequest): void {

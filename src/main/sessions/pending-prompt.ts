@@ -4,12 +4,14 @@
  */
 import type { ServerError } from '../../shared/errors.ts';
 import type { PromptBlock } from '../../shared/events.ts';
+import type { PromptOptions } from '../../shared/session-options.ts';
 import type { TurnOutcome } from '../../shared/thread-protocol.ts';
 
 export type PromptResult = Extract<TurnOutcome, { ok: true }>;
 
 export class PendingPrompt {
   readonly content: readonly PromptBlock[];
+  readonly options: PromptOptions;
   readonly answer: Promise<PromptResult>;
   /** Main's number for the turn once a thread runs it. */
   requestId: number | undefined;
@@ -21,8 +23,9 @@ export class PendingPrompt {
   #resolve: (result: PromptResult) => void = () => undefined;
   #reject: (error: ServerError) => void = () => undefined;
 
-  constructor(content: readonly PromptBlock[]) {
+  constructor(content: readonly PromptBlock[], options: PromptOptions) {
     this.content = content;
+    this.options = options;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

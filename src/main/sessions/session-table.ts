@@ -8,10 +8,13 @@ import { logVersion, type SessionHeader } from '../../shared/events.ts';
 import { type ListOptions, listSessions, type SessionPage } from '../../shared/log/list-sessions.ts';
 import { readSessionHeader } from '../../shared/log/read-header.ts';
 import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
-import type { ClientTraits } from '../../shared/thread-protocol.ts';
+import type { SessionOptions } from '../../shared/session-options.ts';
 import { type ServerStatus, serverStatus } from './server-status.ts';
 import { Session, type SessionIdentity, type SessionParts } from './session.ts';
 import { canonicalDirectory } from './working-directory.ts';
+
+/** How the connection sees its sessions. */
+export type ConnectionView = Pick<SessionIdentity, 'client' | 'profile'>;
 
 export class SessionTable {
   readonly #parts: SessionParts;
@@ -32,7 +35,7 @@ export class SessionTable {
   }
 
   /** Writes the session's header and opens it; no thread is touched. @throws ServerError CWD_INVALID, LOG_WRITE_FAILED, SHUTTING_DOWN */
-  async create(cwd: string, client: ClientTraits): Promise<Session> {
+  async create(cwd: string, view: ConnectionView, options: SessionOptions): Promise<Session> {
     this.#refuseWhenClosing();
     const canonicalCwd = await canonicalDirectory(cwd);
     const { stateDir, agentName, agentVersion } = this.#parts.config;
@@ -43,10 +46,11 @@ export class SessionTable {
       createdAt: new Date().toISOString(),
       cwd: canonicalCwd,
       agent: { name: agentName, version: agentVersion },
+      ...storedPart(options),
     };
     this.#refuseWhenClosing();
     const paths = createSessionFile(stateDir, header);
-    return this.#open({ id: header.id, cwd: canonicalCwd, paths, client });
+    return this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options });
   }
 
   /**
@@ -55,7 +59,7 @@ export class SessionTable {
    * @throws ServerError SESSION_NOT_FOUND, SESSION_ALREADY_OPEN, CWD_INVALID, CWD_MISMATCH, LOG_CORRUPT, LOG_VERSION,
    * SESSION_LOCKED, SHUTTING_DOWN; nothing stays open then
    */
-  async load(id: string, cwd: string, client: ClientTraits): Promise<Session> {
+  async load(id: string, cwd: string, view: ConnectionView, given: Pick<SessionOptions, 'env'>): Promise<Session> {
     this.#refuseWhenClosing();
     if (!isSessionId(id)) throw sessionNotFound(id);
     if (this.#sessions.has(id) || this.#loading.has(id)) {
@@ -73,7 +77,8 @@ export class SessionTable {
         });
       }
       this.#refuseWhenClosing();
-      const session = this.#open({ id, cwd: canonicalCwd, paths: sessionPaths(this.#parts.config.stateDir, id), client });
+      const paths = sessionPaths(this.#parts.config.stateDir, id);
+      const session = this.#open({ id, cwd: canonicalCwd, paths, ...view, options: { ...header.options, ...given } });
       try {
         await session.replay();
         this.#refuseWhenClosing();
@@ -159,6 +164,11 @@ export class SessionTable {
       if (session.isIdleOnThread && session.idleSince < limit) void session.park();
     }
   }
+}
+
+/** Mode and environment are not kept: the one is in the log once it is set, the other may hold secrets. */
+function storedPart({ mode: _mode, env: _env, ...stored }: SessionOptions): Pick<SessionHeader, 'options'> {
+  return Object.keys(stored).length === 0 ? {} : { options: stored };
 }
 
 function sessionNotFound(id: string): ServerError {

@@ -6,10 +6,11 @@
  */
 import { existsSync } from 'node:fs';
 import PQueue from 'p-queue';
-import type { ServerConfig } from '../../shared/config.ts';
+import type { Profile, ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
+import type { PromptOptions, SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits, LoadOutcome } from '../../shared/thread-protocol.ts';
 import type { AttachedSession, Departure } from '../threads/attached-session.ts';
 import { endOrphans } from '../threads/end-orphans.ts';
@@ -38,6 +39,9 @@ export interface SessionIdentity {
   readonly paths: SessionPaths;
   /** Fixed at creation or load, so that a later `initialize` cannot split a call from its result. */
   readonly client: ClientTraits;
+  /** What of the session's events this connection is shown. */
+  readonly profile: Profile;
+  readonly options: SessionOptions;
 }
 
 export class Session {
@@ -60,7 +64,7 @@ export class Session {
   constructor(identity: SessionIdentity, parts: SessionParts) {
     this.identity = identity;
     this.#parts = parts;
-    this.mode = parts.config.session.mode;
+    this.mode = identity.options.mode ?? parts.config.session.mode;
   }
 
   get attached(): AttachedSession | undefined {
@@ -83,10 +87,10 @@ export class Session {
    *
    * @throws ServerError SESSION_BUSY by the overlap rule; OVERLOADED; THREAD_LOST; the turn's own failure (MODEL_FAILED, …)
    */
-  prompt(content: readonly PromptBlock[], signal: AbortSignal): Promise<PromptResult> {
+  prompt(content: readonly PromptBlock[], options: PromptOptions, signal: AbortSignal): Promise<PromptResult> {
     if (this.#closed) throw new ServerError('SHUTTING_DOWN', 'The session is being closed and takes no new prompt.');
     this.#refuseOverlap();
-    const prompt = new PendingPrompt(content);
+    const prompt = new PendingPrompt(content, options);
     this.#prompts.add(prompt);
     void prompt.answer.finally(() => this.#prompts.delete(prompt)).catch(() => undefined);
     signal.addEventListener('abort', () => this.#cancelOne(prompt), { once: true });
@@ -176,7 +180,7 @@ export class Session {
   async #admitAndRun(prompt: PendingPrompt): Promise<void> {
     if (prompt.settled) return;
     try {
-      await this.#parts.admission.admit(() => this.#run(prompt));
+      await this.#parts.admission.admit(() => this.#run(prompt), prompt.options.priority);
     } catch (error) {
       if (prompt.cancelRequested) prompt.settleCancelled();
       else prompt.fail(asServerError(error));
@@ -194,7 +198,7 @@ export class Session {
     prompt.requestId = requestId;
     this.#parts.turns.started(attached.lane);
     try {
-      await attached.call((api) => api.prompt(requestId, prompt.content, {}));
+      await attached.call((api) => api.prompt(requestId, prompt.content, prompt.options));
       const outcome = await Promise.race([end, attached.departure]);
       if ('kind' in outcome) this.#settleDeparted(prompt, outcome);
       else if (outcome.ok) prompt.settle(outcome);
@@ -261,8 +265,8 @@ export class Session {
     }
     const unwilling = new Set<Session>();
     for (let room = this.#parts.makeRoom(unwilling); room !== undefined; room = this.#parts.makeRoom(unwilling)) await room;
-    const { id, cwd, paths, client } = this.identity;
-    const attached = await this.#parts.threads.attach({ sessionId: id, cwd, paths, client }).catch((error: unknown) => {
+    const { id, ...place } = this.identity;
+    const attached = await this.#parts.threads.attach({ sessionId: id, ...place }).catch((error: unknown) => {
       // A log that breaks every thread it is replayed on must not be tried for ever.
       if (error instanceof ServerError && error.data?.['threadEnded'] === true) this.#crashes.add();
       throw error;

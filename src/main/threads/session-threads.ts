@@ -8,10 +8,11 @@
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import { createCodeCache, type SessionThreadData } from '../../shared/code-cache.ts';
-import type { ServerConfig } from '../../shared/config.ts';
+import type { Profile, ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import { releaseLostLock } from '../../shared/log/release-lost-lock.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
+import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits, MainServices, SessionStarted, SessionTask, ThreadPorts } from '../../shared/thread-protocol.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
@@ -26,6 +27,8 @@ export interface SessionPlace {
   readonly cwd: string;
   readonly paths: SessionPaths;
   readonly client: ClientTraits;
+  readonly profile: Profile;
+  readonly options: SessionOptions;
 }
 
 export interface SessionThreadsParts {
@@ -106,8 +109,8 @@ export class SessionThreads {
       ownDirectories: this.#parts.ownDirectories,
       isolation: config.isolation,
       serverNonce,
-      settings: config.session,
-      options: {},
+      settings: { ...config.session, profile: place.profile },
+      options: place.options,
       client: place.client,
       port: port2,
     };

@@ -17,6 +17,8 @@ import { sessionTitle } from './session-title.ts';
 
 const defaultPageSize = 50;
 const sliceMs = 4;
+/** Read of each log; more only where the header alone is longer. */
+const headBytes = 64 * 1024;
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export interface SessionSummary {
@@ -25,7 +27,7 @@ export interface SessionSummary {
   /** ISO 8601, UTC, as `updatedAt`. */
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** From the first message of the user, if it lies in the first 64 KB of the log. */
+  /** From the first message of the user, if it lies in the first 64 KB of the log, or close behind a longer header. */
   readonly title: string | undefined;
 }
 
@@ -121,8 +123,12 @@ function readSummary(path: string, place: ListPlace, plan: ReadPlan): SessionSum
     if (!fstatSync(fd).isFile()) {
       return 'unreadable';
     }
-    const length = readSync(fd, plan.head, 0, plan.head.length, 0);
-    const end = plan.head.subarray(0, length).indexOf(10);
+    let length = readSync(fd, plan.head, 0, headBytes, 0);
+    let end = plan.head.subarray(0, length).indexOf(10);
+    if (end < 0 && length === headBytes) {
+      length += readSync(fd, plan.head, length, plan.head.length - length, length);
+      end = plan.head.subarray(0, length).indexOf(10);
+    }
     if (end < 0) {
       return 'unreadable';
     }

@@ -7,6 +7,7 @@ import { ServerError } from '../errors.ts';
 import { logVersion, type SessionHeader } from '../events.ts';
 import { unsealLine } from './line-seal.ts';
 import { logCorrupt } from './log-faults.ts';
+import { parseStoredOptions } from './parse-stored-options.ts';
 import { sessionIdOfLog } from './session-paths.ts';
 
 /**
@@ -38,7 +39,13 @@ export function parseHeader(path: string, bytes: Buffer, start: number, end: num
   if (!isRecord(agent) || typeof agent['name'] !== 'string' || typeof agent['version'] !== 'string') {
     throw logCorrupt(path, 1, 'expected agent with name and version');
   }
-  return { type: 'session', version, id, createdAt, cwd, agent: { name: agent['name'], version: agent['version'] } };
+  const header = { type: 'session', version, id, createdAt, cwd, agent: { name: agent['name'], version: agent['version'] } } as const;
+  if (raw['options'] === undefined) return header;
+  const options = parseStoredOptions(raw['options']);
+  if (options === undefined) {
+    throw logCorrupt(path, 1, 'expected options as this release writes them');
+  }
+  return { ...header, options };
 }
 
 function parseObject(path: string, text: string | undefined): Record<string, unknown> {

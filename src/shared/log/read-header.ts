@@ -15,7 +15,7 @@ const lineFeed = 10;
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * The header of a session's log, read from its first 64 KB at most. Synchronous: some 20 µs, and no trip through the pool.
+ * The header of a session's log, read from its first 512 KB at most. Synchronous: some 20 µs, and no trip through the pool.
  *
  * @throws ServerError SESSION_NOT_FOUND when there is no such session; LOG_VERSION; LOG_CORRUPT, also for a file that cannot
  *   be read or is no regular file
@@ -54,7 +54,7 @@ function readFirstLine(path: string, fd: number): SessionHeader {
     }
     length += read;
   }
-  throw logCorrupt(path, 1, 'expected a whole header line of at most 64 KB');
+  throw logCorrupt(path, 1, 'expected a whole header line of at most 512 KB');
 }
 
 /** What a refused `open` of an existing session's log means. */

@@ -13,8 +13,8 @@ import { sealLine } from './line-seal.ts';
 import { errorCode, logWriteFailed } from './log-faults.ts';
 
 const sessionIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Greatest length of the header line, LF included. */
-export const headerLimitBytes = 64 * 1024;
+/** Greatest length of the header line, LF included; most have a few hundred bytes. */
+export const headerLimitBytes = 512 * 1024;
 const logSuffix = '.jsonl';
 const privateDir = 0o700;
 const privateFile = 0o600;
@@ -74,7 +74,7 @@ export function createSessionFile(stateDir: string, header: SessionHeader): Sess
   const paths = sessionPaths(stateDir, header.id);
   const line = sealLine(JSON.stringify(header));
   if (line.length > headerLimitBytes) {
-    throw logWriteFailed(paths.log, 'the header is longer than 64 KB');
+    throw logWriteFailed(paths.log, 'the header is longer than 512 KB');
   }
   try {
     writeNewFile(paths.log, line);

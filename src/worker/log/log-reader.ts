@@ -58,7 +58,7 @@ export async function readLog(source: LogSource, onEvent: EventSink): Promise<Lo
     throw logCorrupt(source.path, 1, 'expected a whole header line');
   }
   if (scan.end - scan.start >= headerLimitBytes) {
-    throw logCorrupt(source.path, 1, 'expected a header of at most 64 KB');
+    throw logCorrupt(source.path, 1, 'expected a header of at most 512 KB');
   }
   const header = parseHeader(source.path, scan.bytes, scan.start, scan.end);
   let seq = 0;

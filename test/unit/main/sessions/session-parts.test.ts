@@ -25,7 +25,7 @@ t.test('a prompt settles once: whatever comes first, in any order', async (t) =>
   const act = constantFrom('settle', 'cancel', 'fail');
   await assertProperty(
     asyncProperty(arrayOf(act, { minLength: 1, maxLength: 6 }), async (acts) => {
-      const prompt = new PendingPrompt(text);
+      const prompt = new PendingPrompt(text, {});
       const said = acts.map((one) => {
         if (one === 'settle') return prompt.settle(ended);
         return one === 'cancel' ? prompt.settleCancelled() : prompt.fail(new ServerError('THREAD_LOST', 'gone'));
@@ -45,7 +45,7 @@ t.test('a prompt settles once: whatever comes first, in any order', async (t) =>
 });
 
 t.test('a failed prompt that nobody has asked yet is no unhandled rejection', async (t) => {
-  const prompt = new PendingPrompt(text);
+  const prompt = new PendingPrompt(text, {});
   prompt.fail(new ServerError('INTERNAL', 'x'));
   await delay(5);
   await t.rejects(prompt.answer, { code: 'INTERNAL' });
@@ -95,7 +95,7 @@ t.test('admission: so many at once, in order; more than may wait are refused; a 
 function ladderRig(options: { beats: boolean; ends?: boolean }) {
   let beat = 0;
   const log: string[] = [];
-  const prompt = new PendingPrompt(text);
+  const prompt = new PendingPrompt(text, {});
   prompt.requestId = 4;
   prompt.cancelRequested = true;
   const lane = {

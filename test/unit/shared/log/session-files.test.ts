@@ -7,7 +7,7 @@ import { listSessions, type SessionPage } from '../../../../src/shared/log/list-
 import { readSessionHeader } from '../../../../src/shared/log/read-header.ts';
 import { createSessionFile, isSessionId, makeSessionsDir, sessionPaths } from '../../../../src/shared/log/session-paths.ts';
 import { sessionTitle } from '../../../../src/shared/log/session-title.ts';
-import { sampleHeader, sampleId, samples } from './sample-events.ts';
+import { sampleHeader, sampleId, sampleOptions, samples } from './sample-events.ts';
 
 function idOf(index: number): string {
   return `00000000-0000-7000-8000-${index.toString(16).padStart(12, '0')}`;
@@ -81,7 +81,7 @@ t.test('a link, even a dangling one, or a file at the path of a new log is refus
     'LOG_WRITE_FAILED',
   );
   t.equal(
-    codeOf(() => createSessionFile(stateDir, sampleHeader(idOf(3), `/${'x'.repeat(70_000)}`))),
+    codeOf(() => createSessionFile(stateDir, sampleHeader(idOf(3), `/${'x'.repeat(600_000)}`))),
     'LOG_WRITE_FAILED',
     'a header that could not be read again',
   );
@@ -107,7 +107,16 @@ t.test('a header that cannot be trusted is refused with its reason', async (t) =
     ['empty', '', 'LOG_CORRUPT'],
     ['not JSON', 'hello\n', 'LOG_CORRUPT'],
     ['an array', '[]\n', 'LOG_CORRUPT'],
-    ['endless', 'x'.repeat(200_000), 'LOG_CORRUPT'],
+    ['endless', 'x'.repeat(600_000), 'LOG_CORRUPT'],
+    ['options that are none', sealLine(JSON.stringify({ ...header, options: [] })), 'LOG_CORRUPT'],
+    ['an unknown option', sealLine(JSON.stringify({ ...header, options: { env: { A: '1' } } })), 'LOG_CORRUPT'],
+    ['a budget in words', sealLine(JSON.stringify({ ...header, options: { budget: { maxSteps: 'ten' } } })), 'LOG_CORRUPT'],
+    ['a policy without its fallback', sealLine(JSON.stringify({ ...header, options: { policy: { rules: [] } } })), 'LOG_CORRUPT'],
+    [
+      'a rule with an unknown action',
+      sealLine(JSON.stringify({ ...header, options: { policy: { rules: [{ name: 'a', action: 'maybe' }], fallback: 'deny' } } })),
+      'LOG_CORRUPT',
+    ],
   ];
   for (const [name, bytes, code] of cases) {
     writeFileSync(path, bytes);
@@ -122,6 +131,9 @@ t.test('a header that cannot be trusted is refused with its reason', async (t) =
   t.same(readSessionHeader(stateDir, sampleId), header, 'a line made by hand, without checksum');
   writeFileSync(path, sealLine(JSON.stringify({ ...header, cwd: `/${'d'.repeat(10_000)}` })));
   t.equal(readSessionHeader(stateDir, sampleId).cwd.length, 10_001, 'longer than the first read');
+  const options = { ...sampleOptions, persona: 'p'.repeat(300_000) };
+  writeFileSync(path, sealLine(JSON.stringify({ ...header, options })));
+  t.same(readSessionHeader(stateDir, sampleId), { ...header, options }, 'every option, and a long one');
   t.equal(
     codeOf(() => readSessionHeader(stateDir, idOf(5))),
     'SESSION_NOT_FOUND',
@@ -202,6 +214,16 @@ t.test('sessions are listed newest first, in stable pages, by working directory'
     whole.filter((session) => session.cwd === '/even'),
   );
   t.equal((await listSessions(stateDir, { cwd: '/none' })).sessions.length, 0);
+});
+
+t.test('a session whose header is longer than what is read of most logs is listed with its title', async (t) => {
+  const stateDir = t.testdir({});
+  const header = { ...sampleHeader(), options: { persona: 'p'.repeat(200_000) } };
+  const { log } = createSessionFile(stateDir, header);
+  const data = { ...samples['user/message'], content: [{ type: 'text', text: 'Do it' }] };
+  appendFileSync(log, sealLine(JSON.stringify({ type: 'user/message', seq: 0, time: 1, data })));
+  const [listed] = (await listSessions(stateDir)).sessions;
+  t.match(listed, { id: sampleId, title: 'Do it' });
 });
 
 t.test('a cursor that is not ours is refused', async (t) => {
