@@ -11,6 +11,7 @@ import { startModelServer } from './load/targets.ts';
 import { CoreUse, machineFacts } from './machine.ts';
 import { attachPart } from './parts/attach.ts';
 import { cancelPart } from './parts/cancel.ts';
+import { jobsPart } from './parts/jobs.ts';
 import { latencyPart } from './parts/latency.ts';
 import { loadPart, targetsPart } from './parts/load.ts';
 import { memoryPart } from './parts/memory.ts';
@@ -33,6 +34,7 @@ const parts: readonly Part[] = [
   stallPart,
   teardownPart,
   memoryPart,
+  jobsPart,
   microPart,
 ];
 const usage = `Usage: npm run bench -- [--full] [--json FILE] [NAME…]
