@@ -24,6 +24,7 @@ export const errorCatalogue = {
   EMPTY_PROMPT: { rpcCode: -32602, hint: 'Send at least one text block that is not blank, or a resource link.' },
   UNSUPPORTED_CONTENT: { rpcCode: -32602, hint: 'Send only the content kinds that initialize advertised.' },
   SESSION_ALREADY_OPEN: { rpcCode: -32602, hint: 'Use the open session, or close it before loading it again.' },
+  KEY_CONFLICT: { rpcCode: -32602, hint: 'Send a new key with a new prompt, or the prompt that the key was first sent with.' },
   INTERNAL: { rpcCode: -32603, hint: 'Look at stderr with --log-level debug and report it.' },
   MODEL_FAILED: { rpcCode: -32603, hint: 'Send the prompt again; if it goes on, check the model server.' },
   LOG_CORRUPT: { rpcCode: -32603, hint: 'Restore the log from a copy; the file was left untouched.' },
@@ -40,6 +41,9 @@ export const errorCatalogue = {
   SESSION_LOCKED: { rpcCode: -31006, hint: 'Another server has this session open; close it there first.' },
   SHUTTING_DOWN: { rpcCode: -31007, hint: 'Start the server again.' },
   CONFIG_INVALID: { rpcCode: -31008, hint: 'Correct the named key; `dsh-acp config` prints every key with its meaning.' },
+  SUBAGENT_FAILED: { rpcCode: -31009, hint: 'Run the command of the subagent by hand; its last words are in the message.' },
+  SESSION_READ_ONLY: { rpcCode: -31010, hint: 'Close the session, and load it without readOnly once nothing else has it open.' },
+  TURN_INTERRUPTED: { rpcCode: -31011, hint: 'Look at what the turn has done, then send a prompt with a new key.' },
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
