@@ -50,31 +50,38 @@ export interface JobResult {
   readonly id: string;
   readonly repeat: number;
   readonly seed: number;
+  /** `Job.hash` of the job that was run. */
+  readonly jobHash?: string;
   readonly status: JobStatus;
   /** ACP's word for the last turn; absent when none ended. */
   readonly stopReason?: string;
   /** Final text of the last turn. */
   readonly text: string;
   readonly structured?: JsonValue;
-  /** Absent when the agent did not say. */
+  /** Of all tries together; absent when the agent did not say. */
   readonly usage?: JobUsage;
+  /** Of all tries together; absent when the agent did not say. */
   readonly costUsd?: number;
   readonly times: {
     /** ISO 8601, UTC. */
     readonly startedAt: string;
     readonly endedAt: string;
+    /** Of the last try, as are the next two: workspace and setup command. */
     readonly setupMs: number;
     readonly turnsMs: number;
     readonly checkMs: number;
+    /** Of all tries and the waits between them. */
     readonly totalMs: number;
     /** From the first prompt to its first update. */
     readonly firstUpdateMs?: number;
   };
   /** How often it was tried, this try included. */
   readonly tries: number;
-  /** `git diff --binary` of the worktree against its base, new files included; absent without a worktree. */
+  /** The commit that the worktree was made from; absent without a worktree. */
+  readonly baseCommit?: string;
+  /** `git diff --binary` of the worktree against its base after the last turn, new files included; absent without a worktree. */
   readonly patch?: string;
-  /** Set when the patch was too large for the line: absolute path of the file that holds it. */
+  /** Set when the patch was too large for the line, or is no UTF-8: absolute path of the file that holds it. */
   readonly patchPath?: string;
   readonly check?: {
     readonly exitCode: number | null;

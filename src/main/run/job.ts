@@ -30,6 +30,14 @@ export interface Job {
   readonly labels: Readonly<Record<string, string>>;
   /** May be run again after side effects. */
   readonly idempotent: boolean;
+  /** Seed of its first repeat; each further one has the next number. */
+  readonly seed: number;
+  /** Goes first where it is higher, in the runner and at the agent; from -100 to 100. */
+  readonly priority: number;
+  /** W3C trace context, handed to each turn. */
+  readonly traceparent: string | undefined;
+  /** Names the line's content: a result is only taken for a job that has the same. */
+  readonly hash: string;
   /** Whatever else the line said under `meta`; goes into the result untouched. */
   readonly meta: JsonObject | undefined;
 }
@@ -45,8 +53,8 @@ export interface Attempt {
   readonly job: Job;
   /** From 0. */
   readonly repeat: number;
-  /** `id` when every job runs once, `id#2` for repeat 2. The key of a result line. */
+  /** The key of a result line: `id` for repeat 0, `id#2` for repeat 2. So a file can be run again with more repeats. */
   readonly key: string;
-  /** Handed to the session as `DSH_SEED` and recorded; equal for equal files and options. */
+  /** Handed to the session, the setup and the check as `DSH_SEED`, and recorded. The job's seed plus the repeat. */
   readonly seed: number;
 }

@@ -43,17 +43,23 @@ export type RunEvent =
   | { readonly type: 'run/end'; readonly time: number; readonly outcome: RunOutcome };
 
 export interface RunOutcome {
+  /** Attempts of the whole file: the sum of {@link byStatus} and {@link notRun}. */
   readonly total: number;
   /** By status, only those that occur. Results of earlier runs of the same file are counted too. */
   readonly byStatus: Readonly<Record<string, number>>;
-  /** Attempts that were not run. */
+  /** Attempts that were not run. One that was cancelled is counted in {@link byStatus} and has no line: the next run runs it. */
   readonly notRun: number;
+  /** Lines of the jobs file that were left out as wrong (`--skip-invalid`); absent when there are none. */
+  readonly invalid?: number;
   readonly wallMs: number;
   readonly usage: JobUsage;
   readonly costUsd?: number;
   /** Why it ended early; absent when everything was run. */
-  readonly stopped?: 'signal' | 'max-cost' | 'max-time' | 'fail-fast';
+  readonly stopped?: StopCause;
 }
+
+/** `agent`: it could not be started, again and again. `results`: the results file could not be written. */
+export type StopCause = 'signal' | 'max-cost' | 'max-time' | 'fail-fast' | 'agent' | 'results';
 
 export interface RunObserver {
   /** Called in order, synchronously; must not throw and must not hold the runner up. */
