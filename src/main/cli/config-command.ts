@@ -2,6 +2,7 @@
 import { settingsTable } from '../config/docs-table.ts';
 import { flagOf, placeOf, variableOf } from '../config/key-spelling.ts';
 import type { EffectiveSetting, LoadedConfig } from '../config/load-config.ts';
+import { shownSubagents, subagentsAsText } from './shown-subagents.ts';
 import { specOf } from '../config/schema.ts';
 import type { PrintFormat } from './parse-command-line.ts';
 
@@ -20,7 +21,7 @@ function asText(loaded: LoadedConfig): string {
     const origin = setting.source === 'default' ? 'default' : `${setting.source}: ${setting.where}`;
     return `${placeOf(setting.name).padEnd(38)} = ${text.padEnd(28)} # ${origin}\n    ${specOf(setting.name).doc}`;
   });
-  return `${head}${rows.join('\n')}\n`;
+  return `${head}${rows.join('\n')}\n${subagentsAsText(loaded.config.session.subagents)}`;
 }
 
 function asJson(loaded: LoadedConfig): string {
@@ -32,7 +33,15 @@ function asJson(loaded: LoadedConfig): string {
     flag: flagOf(setting.name) ?? null,
     variable: variableOf(setting.name),
   }));
-  return `${JSON.stringify({ file: loaded.file?.path ?? null, fileFound: loaded.file?.found ?? false, model: loaded.choice.why, settings }, undefined, 2)}\n`;
+  const { file, choice, config } = loaded;
+  const shown = {
+    file: file?.path ?? null,
+    fileFound: file?.found ?? false,
+    model: choice.why,
+    settings,
+    subagents: shownSubagents(config.session.subagents),
+  };
+  return `${JSON.stringify(shown, undefined, 2)}\n`;
 }
 
 /** The text for stdout. `markdown` is the table of the documentation: it does not depend on what is set. */

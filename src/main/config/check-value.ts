@@ -63,7 +63,8 @@ function toPath(text: string, raw: RawValue, home: string): string | undefined {
   return raw.baseDir === undefined ? undefined : resolve(raw.baseDir, text);
 }
 
-function accept(type: ValueType, raw: RawValue, home: string): string | number | undefined {
+/** The checked value; `undefined` when it is not of the type. */
+export function acceptValue(type: ValueType, raw: RawValue, home: string): string | number | undefined {
   if (type.kind === 'integer') return toInteger(raw, type.min, type.max);
   if (type.kind === 'decimal') return toDecimal(raw, type.min, type.max);
   const { value } = raw;
@@ -90,7 +91,7 @@ function accept(type: ValueType, raw: RawValue, home: string): string | number |
  */
 export function checkValue(name: KeyName, raw: RawValue, home: string): string | number {
   const { type, secret } = specOf(name);
-  const value = accept(type, raw, home);
+  const value = acceptValue(type, raw, home);
   if (value !== undefined) return value;
   // A URL may hold a password, and a wrong one is as likely as any to be the reason.
   const hidden = secret === true || type.kind === 'url';

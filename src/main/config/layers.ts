@@ -3,6 +3,7 @@ import { checkValue } from './check-value.ts';
 import { configError, nearest } from './config-error.ts';
 import { flagOf, placeOf, variableOf } from './key-spelling.ts';
 import { type KeyName, keyNames, sectionNames, specOf } from './schema.ts';
+import { subagentsKey } from './subagents/parse-subagents.ts';
 
 export type Source = 'default' | 'file' | 'env' | 'flag';
 
@@ -73,7 +74,11 @@ function unknownKey(written: string, section: string, file: string): Error {
       suggestion: placeOf(known),
     });
   }
-  const words = [...keyNames, ...keyNames.flatMap((name) => specOf(name).alias ?? []), ...(section === '' ? sectionNames : [])];
+  const words = [
+    ...keyNames,
+    ...keyNames.flatMap((name) => specOf(name).alias ?? []),
+    ...(section === '' ? [...sectionNames, subagentsKey] : []),
+  ];
   const near = nearest(written, words);
   const nearKey = near === undefined ? undefined : findKey(near);
   return configError({

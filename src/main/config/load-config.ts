@@ -6,12 +6,14 @@
 import { isAbsolute, join } from 'node:path';
 import type { LimiterConfig, ServerConfig } from '../../shared/config.ts';
 import type { Prices } from '../../shared/session-options.ts';
+import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { normalUrl } from './check-value.ts';
 import { configError } from './config-error.ts';
 import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
 import { type ConfigFile, readConfigFile } from './read-config-file.ts';
 import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
 import { type ModelChoice, selectModel } from './select-model.ts';
+import { availableSubagents } from './subagents/parse-subagents.ts';
 
 export interface ConfigRequest extends Surroundings {
   readonly flags: ReadonlyMap<KeyName, string>;
@@ -116,7 +118,11 @@ function modelSettings({ model, keyVariable }: ModelChoice): Settings {
   };
 }
 
-function toServerConfig(all: Settings, choice: ModelChoice, ripgrepPath: string | undefined): ServerConfig {
+function toServerConfig(
+  all: Settings & { readonly subagents: readonly SubagentProvider[] },
+  choice: ModelChoice,
+  ripgrepPath: string | undefined,
+): ServerConfig {
   const need = <K extends KeyName>(name: K) => required(all[name], name) as NonNullable<Settings[K]>;
   const profile = need('profile');
   return {
@@ -159,7 +165,7 @@ function toServerConfig(all: Settings, choice: ModelChoice, ripgrepPath: string 
       ripgrepPath,
       policy: undefined,
       prices: pricesOf(all, choice),
-      subagents: [],
+      subagents: availableSubagents(all.subagents, need('delegate')),
       trace: all.otlp_endpoint !== undefined,
     },
   };
@@ -188,5 +194,10 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       where: from?.where ?? (configKeys[name].default === undefined ? 'derived' : 'default'),
     };
   });
-  return { config: toServerConfig(completed, choice, request.ripgrepPath), settings, file, choice };
+  return {
+    config: toServerConfig({ ...completed, subagents: file?.subagents ?? [] }, choice, request.ripgrepPath),
+    settings,
+    file,
+    choice,
+  };
 }

@@ -2,7 +2,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { configError } from './config-error.ts';
+import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { configFileVariable, type Layer, readTable, type Surroundings } from './layers.ts';
+import { parseSubagents, secretVariable, subagentsKey } from './subagents/parse-subagents.ts';
 
 const maxFileBytes = 1024 * 1024;
 
@@ -12,6 +14,8 @@ export interface ConfigFile {
   readonly named: boolean;
   readonly found: boolean;
   readonly layer: Layer;
+  /** Its `[[subagents]]`. */
+  readonly subagents: readonly SubagentProvider[];
 }
 
 /** `undefined` when nothing is named and there is neither `XDG_CONFIG_HOME` nor a home. */
@@ -62,18 +66,26 @@ async function parseToml(text: string, path: string): Promise<Record<string, unk
  * Reads `--config FILE`, `$DSH_ACP_CONFIG` or `$XDG_CONFIG_HOME/dsh-acp/config.toml`, the first that is given.
  *
  * @throws ServerError CONFIG_INVALID when a named file is missing, the text is no TOML, a key is wrong, or a file with
- * an api_key can be read by other users
+ * an api_key, or with a secret for a subagent, can be read by other users
  */
 export async function readConfigFile(flag: string | undefined, around: Surroundings): Promise<ConfigFile | undefined> {
   const place = locate(flag, around);
   if (place === undefined) return undefined;
   const { path, named } = place;
   const content = await readText(path, place.where, named);
-  if (content === undefined) return { path, named, found: false, layer: new Map() };
-  const layer = readTable(await parseToml(content.text, path), path, around.home);
-  if (layer.has('api_key') && (content.mode & 0o077) !== 0 && process.platform !== 'win32') {
-    const mode = (content.mode & 0o777).toString(8).padStart(4, '0');
-    throw configError({ key: 'api_key', expected: `a file with mode 0600 around a key (run: chmod 600 ${path})`, came: mode, where: path });
-  }
-  return { path, named, found: true, layer };
+  if (content === undefined) return { path, named, found: false, layer: new Map(), subagents: [] };
+  const { [subagentsKey]: tables, ...table } = await parseToml(content.text, path);
+  const layer = readTable(table, path, around.home);
+  const subagents = parseSubagents(tables, path, around.home);
+  if (layer.has('api_key')) requirePrivate(content.mode, path, 'api_key');
+  const secret = secretVariable(subagents);
+  if (secret !== undefined) requirePrivate(content.mode, path, `env of ${secret}`);
+  return { path, named, found: true, layer, subagents };
+}
+
+/** @throws ServerError CONFIG_INVALID when other users may read the file */
+function requirePrivate(fileMode: number, path: string, key: string): void {
+  if ((fileMode & 0o077) === 0 || process.platform === 'win32') return;
+  const mode = (fileMode & 0o777).toString(8).padStart(4, '0');
+  throw configError({ key, expected: `a file with mode 0600 around a key (run: chmod 600 ${path})`, came: mode, where: path });
 }

@@ -74,6 +74,12 @@ export const configKeys = {
     default: 'warn',
     doc: 'How much is written to stderr. Some clients show every line of it as an error.',
   },
+  delegate: {
+    section: '',
+    type: { kind: 'choice', values: ['on', 'off'] },
+    default: 'on',
+    doc: 'Whether a session may delegate to further sessions of this server. `off` leaves only the agents of `[[subagents]]`; see docs/subagents.md.',
+  },
   base_url: {
     section: 'provider',
     type: { kind: 'url' },
