@@ -14,6 +14,8 @@ export interface CommandSpec {
   readonly cwd: string;
   /** Laid over the scrubbed environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** `none` starts the command without a network; where that cannot be done it is not started (`spawnError`). */
+  readonly network?: 'none';
   /** How much of each stream is kept in memory: the head and the tail together. */
   readonly keepBytes: number;
   /** Where the whole output goes once it outgrows `keepBytes`; `undefined` spills nothing. Absolute directory. */
@@ -73,6 +75,8 @@ export interface BrokerApi {
   killBackground(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus>>;
   /** How many background tasks of the owner still run. */
   countBackground(owner: string): Promise<number>;
+  /** Whether a command can be started without a network here. */
+  canCutNetwork(): Promise<boolean>;
   /** Ends every process of the owner and proves it. */
   releaseOwner(owner: string): Promise<void>;
   /** Ends every process there is and proves it; later calls are refused. */

@@ -32,20 +32,25 @@ export async function runTool(context: AgentContext, scope: TurnScope, call: Run
 
 async function checkAndExecute(context: AgentContext, scope: TurnScope, call: RunnableCall, life: { over: boolean }): Promise<ToolOutcome> {
   try {
-    const refusal = await askPermission(context, scope, call);
-    if (refusal !== undefined) return refusal;
+    const permission = await askPermission(context, scope, call);
+    if ('text' in permission) return permission;
     if (scope.ended) return notRun;
     const unlogged = await logStart(scope, call);
     if (unlogged !== undefined) return unlogged;
     if (scope.ended) return notRun;
-    return bounded(await call.tool.execute(call.args, toolContext(context, scope, call, life)));
+    return bounded(await call.tool.execute(call.args, toolContext(context, scope, call, { life, network: permission.network })));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     return { text: `Error: ${headOf(text, longestErrorText)}`, isError: true, code: 'TOOL_FAILED' };
   }
 }
 
-async function askPermission(context: AgentContext, scope: TurnScope, call: RunnableCall): Promise<ToolOutcome | undefined> {
+/** What the call is allowed with, or the outcome that takes its place. */
+async function askPermission(
+  context: AgentContext,
+  scope: TurnScope,
+  call: RunnableCall,
+): Promise<ToolOutcome | { readonly network: 'none' | undefined }> {
   const { tool, args, callId } = call;
   const { cwd } = context;
   const access = tool.access(args, { cwd });
@@ -54,7 +59,7 @@ async function askPermission(context: AgentContext, scope: TurnScope, call: Runn
   const question = { turn: scope.turn, callId, toolName: tool.name, access, view, rawInput: args as JsonValue };
   try {
     const decision = await context.permissions.decide(question, scope.signal);
-    return decision.allowed ? undefined : { text: decision.text, isError: true, code: decision.code };
+    return decision.allowed ? { network: decision.network } : { text: decision.text, isError: true, code: decision.code };
   } catch {
     // The gate promises not to reject; one that breaks must not open.
     return { text: 'Error: not run, because permission could not be asked for.', isError: true, code: 'PERMISSION_UNAVAILABLE' };
@@ -73,9 +78,16 @@ async function logStart(scope: TurnScope, { step, callId }: RunnableCall): Promi
   }
 }
 
-function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall, life: { over: boolean }): ToolContext {
+interface CallState {
+  readonly life: { over: boolean };
+  readonly network: 'none' | undefined;
+}
+
+function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall, { life, network }: CallState): ToolContext {
   return {
     ...context.toolParts,
+    env: context.options.env ?? {},
+    ...(network === undefined ? {} : { network }),
     sessionId: context.sessionId,
     callId: call.callId,
     cwd: context.cwd,

@@ -18,6 +18,7 @@ import { BackgroundTasks } from './background-tasks.ts';
 import { childEnvironment, type Environment } from './environment.ts';
 import { EscapeeSweep, markVariable } from './escapee-sweep.ts';
 import { cancelGraceMs, ForegroundRun } from './foreground-run.ts';
+import { NetworkCut } from './network-cut.ts';
 import { type Launch, launchGroup } from './process-group.ts';
 
 export interface BrokerOptions {
@@ -30,6 +31,8 @@ export interface BrokerOptions {
   readonly ambient: Environment;
   /** Variables that are left out whatever they are called. */
   readonly withheldVariables?: readonly string[];
+  /** How networks are cut off; the system's own way by default. */
+  readonly networkCut?: NetworkCut;
 }
 
 export class Broker implements BrokerApi {
@@ -38,6 +41,7 @@ export class Broker implements BrokerApi {
   readonly #runs = new Map<string, ForegroundRun>();
   readonly #tasks = new BackgroundTasks();
   readonly #sweep: EscapeeSweep;
+  readonly #networkCut: NetworkCut;
   /** Owners that have started something since their last release. */
   readonly #active = new Set<string>();
   readonly #releases = new Map<string, Promise<void>>();
@@ -47,6 +51,7 @@ export class Broker implements BrokerApi {
     this.#options = options;
     this.#environment = childEnvironment(options.ambient, options.withheldVariables);
     this.#sweep = new EscapeeSweep(options.mark);
+    this.#networkCut = options.networkCut ?? new NetworkCut({ platform: process.platform, searchPath: options.ambient['PATH'] });
   }
 
   async run(request: RunRequest): Promise<RunResult> {
@@ -81,6 +86,10 @@ export class Broker implements BrokerApi {
 
   async countBackground(owner: string): Promise<number> {
     return this.#tasks.countRunning(owner);
+  }
+
+  async canCutNetwork(): Promise<boolean> {
+    return await this.#networkCut.isPossible();
   }
 
   async releaseOwner(owner: string): Promise<void> {
@@ -127,7 +136,9 @@ export class Broker implements BrokerApi {
     this.#active.add(spec.owner);
     const mark = this.#sweep.markFor(spec.owner, this.#options.ambient[markVariable]);
     const env = { ...this.#environment, ...spec.env, [markVariable]: mark };
-    const launch = await launchGroup({ command: spec.command, args: spec.args, cwd: spec.cwd, env });
+    const argv = spec.network === 'none' ? await this.#networkCut.wrap(spec) : spec;
+    if (argv === undefined) return { ok: false, spawnError: 'ENOTSUP: the network of a command cannot be cut off on this system' };
+    const launch = await launchGroup({ command: argv.command, args: argv.args, cwd: spec.cwd, env });
     if (launch.ok) this.#announce(launch.group.pgid, spec.owner, launch.group.gone);
     return launch;
   }

@@ -38,6 +38,7 @@ function serveCaller(broker: Broker, port: MessagePort): void {
     readBackground: (owner, taskId, waitMs) => broker.readBackground(owner, taskId, waitMs),
     killBackground: (owner, taskId) => broker.killBackground(owner, taskId),
     countBackground: (owner) => broker.countBackground(owner),
+    canCutNetwork: () => broker.canCutNetwork(),
     releaseOwner: (owner) => broker.releaseOwner(owner),
     shutdown: () => broker.shutdown(),
   };

@@ -16,7 +16,8 @@ export interface PermissionCall {
 
 /** `text` is what the model reads as the call's result. */
 export type PermissionDecision =
-  | { readonly allowed: true }
+  /** `network: 'none'` binds whoever runs the call: its commands get no network, or do not start. */
+  | { readonly allowed: true; readonly network?: 'none' }
   | {
       readonly allowed: false;
       readonly code: 'PERMISSION_DENIED' | 'PERMISSION_CANCELLED' | 'PERMISSION_UNAVAILABLE';

@@ -34,6 +34,6 @@ export const refusals = {
   },
 } as const satisfies Record<string, Refusal>;
 
-export function refusedByMode(text: string): Refusal {
+export function denied(text: string): Refusal {
   return { allowed: false, code: 'PERMISSION_DENIED', text };
 }

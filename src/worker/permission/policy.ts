@@ -1,10 +1,11 @@
 /**
- * The permission policy: pure, and the only place where a mode has a meaning.
+ * What a mode means: pure, and the only place where it has a meaning.
  *
  * It decides on what a call would touch, never on a tool's name and never on what a command seems to do: no parser of a
  * shell has ever been right about the next command. Where two rules disagree the stricter one wins.
  */
 import type { PermissionMode } from '../../shared/events.ts';
+import { selfProvider } from '../../shared/subagent-protocol.ts';
 import { isInside } from '../display/path-inside.ts';
 import { isControlFile, isSecretFile } from './sensitive-paths.ts';
 
@@ -18,7 +19,8 @@ export interface ResolvedPath {
 export type ResolvedAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'read' | 'write'; readonly paths: readonly ResolvedPath[] }
-  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string };
+  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string; readonly canonicalCwd?: string | undefined }
+  | { readonly kind: 'delegate'; readonly provider: string };
 
 export interface PolicyContext {
   /** The session's canonical working directory. */
@@ -47,25 +49,77 @@ export type PolicyVerdict =
 
 /** Decides about one call in a mode. */
 export function decideAccess(mode: PermissionMode, access: ResolvedAccess, context: PolicyContext): PolicyVerdict {
-  if (access.kind === 'none' || mode === 'full-access') return { kind: 'allow' };
-  if (mode === 'read-only' && access.kind !== 'read') return { kind: 'deny', text: readOnlyText };
-  const question = access.kind === 'execute' ? commandQuestion(access) : pathQuestion(mode, access, context);
+  const refusal = refusedByMode(mode, access);
+  if (refusal !== undefined) return { kind: 'deny', text: refusal };
+  if (mode === 'full-access') return { kind: 'allow' };
+  const question = questionAbout(mode, access, context);
   if (question === undefined) return { kind: 'allow' };
   if (context.grants.has(question.grant.key)) return { kind: 'granted', key: question.grant.key };
   return { kind: 'ask', ...question };
 }
 
+/** What a mode refuses whatever a policy or a grant says: the text for the model, else `undefined`. */
+export function refusedByMode(mode: PermissionMode, access: ResolvedAccess): string | undefined {
+  if (mode !== 'read-only' || access.kind === 'none' || access.kind === 'read') return undefined;
+  if (access.kind !== 'delegate') return readOnlyText;
+  // A session of this server gets the same mode; what another program does is not known here.
+  return access.provider === selfProvider ? undefined : readOnlyDelegationText;
+}
+
 const readOnlyText =
   'This session is read-only: commands and changes of files are refused, so nothing was done. Only the user can change the mode. Go on with reading and searching, or say what you would have changed.';
+const readOnlyDelegationText = `This session is read-only: it may delegate to the provider "${selfProvider}" alone, so nothing was done. Only the user can change the mode.`;
 
 interface Question {
   readonly why: string | undefined;
   readonly grant: Grant;
 }
 
-function commandQuestion(access: { readonly command: string; readonly cwd: string }): Question {
-  const key = JSON.stringify(['execute', access.cwd, access.command]);
-  return { why: undefined, grant: { key, words: 'Allow this exact command for this session' } };
+function questionAbout(mode: PermissionMode, access: ResolvedAccess, context: PolicyContext): Question | undefined {
+  switch (access.kind) {
+    case 'read':
+    case 'write':
+      return pathQuestion(mode, access, context);
+    case 'execute':
+      return { why: undefined, grant: commandGrant(access) };
+    case 'delegate':
+      if (access.provider === selfProvider) return undefined;
+      return { why: 'Another program is to work here, with rights of its own.', grant: providerGrant(access.provider) };
+    case 'none':
+    default:
+      return undefined;
+  }
+}
+
+/** What an allowed question about the whole of a call binds to. */
+export function grantFor(access: ResolvedAccess, toolName: string): Grant {
+  switch (access.kind) {
+    case 'read':
+    case 'write':
+      return pathGrant(access.kind, access.paths);
+    case 'execute':
+      return commandGrant(access);
+    case 'delegate':
+      return providerGrant(access.provider);
+    case 'none':
+    default:
+      return { key: JSON.stringify(['tool', toolName]), words: 'Allow this tool for this session' };
+  }
+}
+
+function commandGrant(access: { readonly command: string; readonly cwd: string }): Grant {
+  return { key: JSON.stringify(['execute', access.cwd, access.command]), words: 'Allow this exact command for this session' };
+}
+
+function providerGrant(provider: string): Grant {
+  return { key: JSON.stringify(['delegate', provider]), words: `Allow delegating to ${provider} for this session` };
+}
+
+function pathGrant(kind: 'read' | 'write', paths: readonly ResolvedPath[]): Grant {
+  const names = paths.map((path) => path.canonical ?? path.given).sort();
+  const what = kind === 'read' ? 'reading' : 'writing';
+  const words = `Allow ${what} ${names.length === 1 ? 'this file' : 'exactly these files'} for this session`;
+  return { key: JSON.stringify([kind, ...names]), words };
 }
 
 type PathAccess = Extract<ResolvedAccess, { kind: 'read' | 'write' }>;
@@ -74,21 +128,26 @@ function pathQuestion(mode: PermissionMode, access: PathAccess, context: PolicyC
   const reasons = access.paths.map((path) => reasonToAsk(mode, access.kind, path, context));
   const why = access.paths.length === 0 ? 'The call does not say which file it touches.' : reasons.find((reason) => reason !== undefined);
   if (why === undefined) return undefined;
-  const asked = access.paths.filter((_, index) => reasons[index] !== undefined).map((path) => path.canonical ?? path.given);
-  const what = access.kind === 'read' ? 'reading' : 'writing';
-  const words = `Allow ${what} ${asked.length === 1 ? 'this file' : 'exactly these files'} for this session`;
-  return { why, grant: { key: JSON.stringify([access.kind, ...asked.sort()]), words } };
+  const asked = access.paths.filter((_, index) => reasons[index] !== undefined);
+  return { why, grant: pathGrant(access.kind, asked) };
 }
 
 function reasonToAsk(mode: PermissionMode, kind: 'read' | 'write', path: ResolvedPath, context: PolicyContext): string | undefined {
-  const names = path.canonical === undefined ? [path.given] : [path.given, path.canonical];
-  if (kind === 'write') {
-    const isOwn = names.some((name) => context.ownDirectories?.some((directory) => isInside(directory, name)) === true);
-    if (isOwn || names.some((name) => isControlFile(name, context.cwd))) return 'This file can change what other programs run or trust.';
-  } else if (names.some(isSecretFile)) {
-    return 'This file may hold secrets.';
-  }
-  if (mode === 'accept-edits') return undefined;
+  const guarded = reasonToGuard(kind, path, context);
+  if (guarded !== undefined || mode === 'accept-edits') return guarded;
   if (path.canonical === undefined) return 'It cannot be known where this path leads.';
   return isInside(context.cwd, path.canonical) ? undefined : 'This path lies outside the workspace.';
+}
+
+/** Why nothing broader than a word about this very file may allow this; `undefined` for an ordinary file. */
+export function reasonToGuard(
+  kind: 'read' | 'write',
+  path: ResolvedPath,
+  { cwd, ownDirectories }: Pick<PolicyContext, 'cwd' | 'ownDirectories'>,
+): string | undefined {
+  const names = path.canonical === undefined ? [path.given] : [path.given, path.canonical];
+  if (kind === 'read') return names.some(isSecretFile) ? 'This file may hold secrets.' : undefined;
+  const isOwn = names.some((name) => ownDirectories?.some((directory) => isInside(directory, name)) === true);
+  if (isOwn || names.some((name) => isControlFile(name, cwd))) return 'This file can change what other programs run or trust.';
+  return undefined;
 }

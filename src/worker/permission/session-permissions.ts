@@ -13,7 +13,7 @@ import type { ToolAccess } from '../tools/tool.ts';
 import { type AskOutcome, askOnce } from './ask-once.ts';
 import { canonicalPath } from './canonical-path.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
-import { type Refusal, refusals, refusedByMode } from './permission-texts.ts';
+import { denied, type Refusal, refusals } from './permission-texts.ts';
 import { decideAccess, type Grant, type ResolvedAccess } from './policy.ts';
 
 export interface SessionPermissionsOptions {
@@ -94,7 +94,7 @@ export class SessionPermissions implements PermissionGate {
         return { allowed: true };
       case 'deny':
         this.#logDecision(call, { outcome: 'reject', by: 'mode' });
-        return refusedByMode(verdict.text);
+        return denied(verdict.text);
       case 'ask':
         return signal.aborted ? refusals.cancelled : await this.#ask(call, verdict, signal);
       default:
@@ -168,7 +168,7 @@ function permissionOptions(grant: Grant): RequestPermissionRequest['options'] {
 }
 
 async function resolveAccess(access: ToolAccess): Promise<ResolvedAccess> {
-  if (access.kind === 'none' || access.kind === 'execute') return access;
+  if (access.kind !== 'read' && access.kind !== 'write') return access;
   const paths = await Promise.all(access.paths.map(async (given) => ({ given, canonical: await canonicalPath(given) })));
   return { kind: access.kind, paths };
 }

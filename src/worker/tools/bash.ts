@@ -121,6 +121,8 @@ function commandSpec(args: BashArgs, context: ToolContext): CommandSpec {
     command: commandShell(),
     args: ['-c', args.command],
     cwd: workingDirectory(args, context.cwd),
+    env: context.env,
+    ...(context.network === undefined ? {} : { network: context.network }),
     keepBytes: keptBytesPerStream,
     spillDir: context.spillDir,
     spillMaxBytes,

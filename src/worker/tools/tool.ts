@@ -13,7 +13,9 @@ export type ToolAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'read'; readonly paths: readonly string[] }
   | { readonly kind: 'write'; readonly paths: readonly string[] }
-  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string };
+  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string }
+  /** Hands work to another agent. */
+  | { readonly kind: 'delegate'; readonly provider: string };
 
 /** The outcome of a call. `text` is what the model reads; `meta` is what `presentResult` needs, plain and bounded. */
 export interface ToolOutcome {
@@ -36,6 +38,10 @@ export interface ToolContext {
   readonly spillDir: string;
   readonly commandTimeoutMs: number;
   readonly ripgrepPath: string | undefined;
+  /** What the client lays over the environment of commands. May hold secrets: never logged, never shown. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `none`: the policy allowed this call only with its network cut off. */
+  readonly network?: 'none';
   /** How many delegations stand above this session; `0` for one that a client opened itself. */
   readonly depth: number;
   /** Replaces the session's plan. */

@@ -33,6 +33,7 @@ export function testContext(cwd: string, parts: Partial<ToolContext> = {}): Test
     spillDir: join(cwd, '..', 'spill'),
     commandTimeoutMs: 10_000,
     ripgrepPath: undefined,
+    env: {},
     depth: 0,
     plans,
     writeTodos: (todos) => {
