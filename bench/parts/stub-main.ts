@@ -34,7 +34,15 @@ const completions = new Completions();
 /** The threads of the stub ask nothing of main. */
 const services = (): MainServices => {
   const refuse = (): Promise<never> => Promise.reject(new Error('the stub source asks for nothing'));
-  return { requestPermission: refuse, withdrawPermission: refuse, log: refuse };
+  return {
+    requestPermission: refuse,
+    withdrawPermission: refuse,
+    log: refuse,
+    acquireModelSlot: refuse,
+    releaseModelSlot: refuse,
+    withdrawModelSlot: refuse,
+    reportTrace: refuse,
+  };
 };
 
 function mainCpuMs(): number {

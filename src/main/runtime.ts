@@ -8,6 +8,8 @@ import { ServerError } from '../shared/errors.ts';
 import type { MainServices } from '../shared/thread-protocol.ts';
 import type { PermissionChannel } from './acp/permission-channel.ts';
 import type { Diagnostics } from './diagnostics.ts';
+import { laneSlots } from './limiter/lane-slots.ts';
+import { ModelLimiter } from './limiter/model-limiter.ts';
 import { Admission } from './sessions/admission.ts';
 import { SessionTable } from './sessions/session-table.ts';
 import { TurnWatch } from './sessions/turn-watch.ts';
@@ -40,6 +42,7 @@ export class Runtime {
 
   static async start(parts: RuntimeParts): Promise<Runtime> {
     const { config, diagnostics, permissions } = parts;
+    const limiter = new ModelLimiter(config.limiter);
     const broker = new BrokerThread({
       entryPath: parts.brokerPath,
       withheldVariables: parts.withheldVariables,
@@ -53,7 +56,7 @@ export class Runtime {
       ownDirectories: [config.stateDir, ...parts.configDirectories],
       writer: parts.writer,
       diagnostics,
-      services: (lane) => servicesFor(lane, permissions, diagnostics),
+      services: (lane) => servicesFor(lane, { permissions, diagnostics, limiter }),
       connectBroker: (port) => broker.connect(port),
       // A session that lost its thread leaves open requests and processes behind.
       onDeparted: async (sessionId) => {
@@ -99,10 +102,18 @@ export class Runtime {
   }
 }
 
-function servicesFor(lane: ThreadLane, permissions: PermissionChannel, diagnostics: Diagnostics): MainServices {
+interface ServiceParts {
+  readonly permissions: PermissionChannel;
+  readonly diagnostics: Diagnostics;
+  readonly limiter: ModelLimiter;
+}
+
+function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter }: ServiceParts): MainServices {
   return {
+    ...laneSlots(limiter, lane.drained),
     requestPermission: (request) => permissions.ask(lane, request),
     withdrawPermission: async (sessionId, requestKey) => permissions.withdraw(sessionId, requestKey),
+    reportTrace: async () => undefined,
     log: async (level, message) => diagnostics.log(level, message),
   };
 }

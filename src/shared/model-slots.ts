@@ -26,11 +26,17 @@ export type ModelSlotReport =
   /** Any other end; says nothing about load. */
   | { readonly outcome: 'other' };
 
+/** A place given back. */
+export interface SlotRelease {
+  readonly leaseId: number;
+  readonly report: ModelSlotReport;
+}
+
 /** Part of what a thread calls on main. */
 export interface ModelSlotServices {
   /** Fulfils when the call may be made. A withdrawn request rejects with REQUEST_CANCELLED. */
   acquireModelSlot(request: ModelSlotRequest): Promise<ModelSlot>;
-  /** Gives the place back. Idempotent. */
+  /** Gives the place back. Idempotent. Main calls it for what comes with a batch (`DataBatch.released`), which costs no call. */
   releaseModelSlot(leaseId: number, report: ModelSlotReport): Promise<void>;
   withdrawModelSlot(sessionId: string, requestKey: string): Promise<void>;
 }

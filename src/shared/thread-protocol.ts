@@ -13,7 +13,9 @@ import type { MessagePort } from 'node:worker_threads';
 import type { SessionSettings } from './config.ts';
 import type { JsonValue, WireError } from './errors.ts';
 import type { BudgetName, PermissionMode, PromptBlock, TurnUsage } from './events.ts';
-import type { PromptOptions, SessionOptions } from './session-options.ts';
+import type { ModelSlotServices, SlotRelease } from './model-slots.ts';
+import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
+import type { TraceServices } from './turn-trace.ts';
 
 /** The payload of a piscina task. */
 export interface SessionTask {
@@ -49,6 +51,8 @@ export type SessionStarted =
       readonly ports?: ThreadPorts;
       /** Events in the log, header not counted. */
       readonly eventCount: number;
+      /** As the log has it. */
+      readonly mode: PermissionMode;
     }
   | { readonly kind: 'refused'; readonly error: WireError };
 
@@ -81,6 +85,8 @@ export interface DataBatch {
   /** Tool cards that these frames open or bring to their terminal status, in order. */
   readonly cards: readonly CardChange[];
   readonly completions: readonly Completion[];
+  /** Places at the model's provider that are free again. They travel here because nobody waits for an answer. */
+  readonly released?: readonly SlotRelease[];
 }
 
 /** Lets main close the cards of a thread that dies in the middle of a call. */
@@ -111,8 +117,20 @@ export type TurnOutcome =
       readonly structured?: JsonValue;
       /** The budget that ended the turn. */
       readonly spent?: { readonly budget: BudgetName; readonly scope: 'turn' | 'session' };
+      /** What is left of the budgets that the client gave, the tighter of turn and session. */
+      readonly left?: Budget;
+      /** The turn ended earlier: this is what the log says of it, and nothing was run. */
+      readonly stored?: true;
     }
-  | { readonly ok: false; readonly error: WireError };
+  | {
+      readonly ok: false;
+      readonly error: WireError;
+      /** What the turn used before it failed; absent when none had begun. */
+      readonly usage?: TurnUsage;
+      /** As far as it came; only where the profile answers with text. */
+      readonly text?: string;
+      readonly stored?: true;
+    };
 
 export type LoadOutcome = { readonly ok: true; readonly mode: PermissionMode } | { readonly ok: false; readonly error: WireError };
 
@@ -147,7 +165,7 @@ export type PermissionAnswer =
   | { readonly outcome: 'cancelled' | 'unavailable' };
 
 /** What a session thread calls on main. */
-export interface MainServices {
+export interface MainServices extends ModelSlotServices, TraceServices {
   requestPermission(request: PermissionRequest): Promise<PermissionAnswer>;
   /** The turn was cancelled: `$/cancel_request` goes to the client and a late answer is dropped. */
   withdrawPermission(sessionId: string, requestKey: string): Promise<void>;

@@ -12,7 +12,7 @@ export interface SpanRecord {
   readonly endMs: number;
   /** Index of the parent in {@link TurnTrace.spans}; absent for the turn itself. */
   readonly parent?: number;
-  readonly attributes: Readonly<Record<string, string | number | boolean>>;
+  readonly attributes: Readonly<Record<string, string | number | boolean | string[]>>;
   /** The catalogue code or reason of a failure. */
   readonly error?: string;
 }

@@ -18,6 +18,7 @@ export class ThreadLane {
   readonly #heartbeat: Int32Array;
   readonly #writer: FrameWriter;
   readonly #completions: Completions;
+  readonly #services: MainServices;
   readonly #openCards = new OpenCards();
   #lastBatch = 0;
   #unreturnedBytes = 0;
@@ -41,7 +42,8 @@ export class ThreadLane {
         resolve();
       }),
     );
-    expose(parts.services(this), portEndpoint(this.#control));
+    this.#services = parts.services(this);
+    expose(this.#services, portEndpoint(this.#control));
   }
 
   /** Grows while the thread has turns and its event loop runs. */
@@ -71,6 +73,7 @@ export class ThreadLane {
     if (batch.text !== '') this.#writer.write(batch.text, () => this.#written(batch.bytes));
     for (const change of batch.cards) this.#openCards.note(change);
     for (const completion of batch.completions) this.#completions.settle(completion);
+    for (const { leaseId, report } of batch.released ?? []) void this.#services.releaseModelSlot(leaseId, report);
     this.#lastBatch = batch.batch;
     if (this.#batchWaiters.length > 0) this.#releaseBatchWaiters(batch.batch);
   }

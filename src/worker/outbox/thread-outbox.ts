@@ -5,6 +5,7 @@
  * on its way, sessions that stream must wait ({@link ThreadOutbox.whenWritable}): that, and nothing else, bounds the memory
  * behind a client that does not read. `send` itself never waits and never drops: what has been logged is shown.
  */
+import type { SlotRelease } from '../../shared/model-slots.ts';
 import {
   batchBytes,
   batchFrames,
@@ -35,6 +36,7 @@ export class ThreadOutbox {
   #frames = 0;
   #cards: CardChange[] = [];
   #completions: Completion[] = [];
+  #released: SlotRelease[] = [];
   #postIsScheduled = false;
   #lastBatch = 0;
 
@@ -75,6 +77,12 @@ export class ThreadOutbox {
     this.#postSoon();
   }
 
+  /** Gives a place at the model's provider back. Costs no credit. */
+  release(released: SlotRelease): void {
+    this.#released.push(released);
+    this.#postSoon();
+  }
+
   /**
    * Undefined while a writer may go on; else a promise that fulfils when it is this writer's turn. Writers are released in
    * the order in which they came. An aborted `signal` releases its writer at once.
@@ -106,7 +114,7 @@ export class ThreadOutbox {
   }
 
   #post(): void {
-    if (this.#frames === 0 && this.#completions.length === 0) return;
+    if (this.#frames === 0 && this.#completions.length === 0 && this.#released.length === 0) return;
     this.#lastBatch += 1;
     const bytes = Buffer.byteLength(this.#text);
     this.#credit -= bytes - this.#text.length;
@@ -117,11 +125,13 @@ export class ThreadOutbox {
       frames: this.#frames,
       cards: this.#cards,
       completions: this.#completions,
+      ...(this.#released.length === 0 ? {} : { released: this.#released }),
     };
     this.#text = '';
     this.#frames = 0;
     this.#cards = [];
     this.#completions = [];
+    if (this.#released.length > 0) this.#released = [];
     this.#port.postMessage(batch);
   }
 }
