@@ -1,0 +1,196 @@
+/**
+ * One line of a jobs file: what it may say, and the job it becomes. `docs/runner.md` has the same members in a table.
+ */
+import { createHash } from 'node:crypto';
+import { isAbsolute, normalize, resolve } from 'node:path';
+import { z } from 'zod';
+import type { JsonObject } from '../../../shared/errors.ts';
+import type { PolicyRules } from '../../../shared/policy-rules.ts';
+import type { Budget } from '../../../shared/session-options.ts';
+import { nearest } from '../../config/config-error.ts';
+import type { Job, JobPlace } from '../job.ts';
+
+const defaultCommandTimeoutMs = 600_000;
+const week = 7 * 24 * 3_600_000;
+const maxPromptChars = 8 * 1024 * 1024;
+const maxWords = 1_000;
+
+const text = (what: string, max: number) =>
+  z
+    .string({ error: `expected ${what}` })
+    .max(max, `expected ${what} of at most ${max} characters`)
+    .refine((value) => value.trim() !== '', `expected ${what} that is not blank`);
+const count = (max: number) => {
+  const error = `expected a whole number from 1 to ${max}`;
+  return z.int({ error }).min(1, error).max(max, error);
+};
+const prompt = text('text', maxPromptChars);
+const path = text('a path', 4_096).refine((value) => !value.includes('\0'), 'expected a path');
+const command = z.union([text('a command', 100_000), z.array(z.string()).min(1).max(maxWords)], {
+  error: 'expected a command: text for sh -c, or a list of words',
+});
+const refineCommand = command.refine(
+  (value) => typeof value === 'string' || value[0] !== '',
+  'expected a list of words that begins with a program',
+);
+const variable = z.string().regex(/^(?!DSH_)[A-Za-z_][A-Za-z0-9_]*$/, 'expected names of variables that do not begin with DSH_');
+
+const line = z.strictObject({
+  id: z
+    .string({ error: 'expected text' })
+    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]{1,150}$/u, 'expected 1 to 150 characters without control characters')
+    .refine((id) => id.trim() === id && id !== '', 'expected an id without blanks around it')
+    .refine((id) => !/#\d+$/.test(id), 'expected an id that does not end like the key of a repeat (#2)'),
+  prompt: z.union([prompt, z.array(prompt).min(1).max(1_000)], { error: 'expected text that is not blank, or a list of such' }),
+  cwd: path.optional(),
+  repo: path.optional(),
+  base: text('a revision', 500)
+    .refine((value) => !value.startsWith('-'), 'expected a revision')
+    .optional(),
+  subdirectory: path
+    .refine((value) => !isAbsolute(value) && !normalize(value).startsWith('..'), 'expected a relative path inside the repository')
+    .optional(),
+  setup: refineCommand.optional(),
+  check: refineCommand.optional(),
+  setupTimeoutMs: count(week).optional(),
+  checkTimeoutMs: count(week).optional(),
+  budget: z
+    .strictObject({
+      deadline: z.iso.datetime({ offset: true, error: 'expected a time in ISO 8601 with its zone' }).optional(),
+      maxWallMs: count(week).optional(),
+      maxSteps: count(1_000_000).optional(),
+      maxToolCalls: count(1_000_000).optional(),
+      maxTokens: count(1_000_000_000_000).optional(),
+      maxCostUsd: z.number({ error: 'expected a number above 0' }).positive('expected a number above 0').max(1_000_000_000).optional(),
+    })
+    .optional(),
+  policy: z.union([path, z.record(z.string(), z.json())], { error: 'expected a policy, or the path of a policy file' }).optional(),
+  mode: z
+    .enum(['ask', 'accept-edits', 'read-only', 'full-access'], { error: 'expected one of ask, accept-edits, read-only, full-access' })
+    .optional(),
+  env: z.record(variable, z.string().max(128 * 1024)).optional(),
+  labels: z.record(z.string().min(1).max(200), z.string({ error: 'expected text' }).max(1_000)).optional(),
+  idempotent: z.boolean({ error: 'expected true or false' }).optional(),
+  seed: z.int({ error: 'expected a whole number' }).min(0).max(2_147_483_647).optional(),
+  priority: z.int({ error: 'expected a whole number from -100 to 100' }).min(-100).max(100).optional(),
+  traceparent: z
+    .string()
+    .regex(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/, 'expected a W3C traceparent')
+    .optional(),
+  meta: z.record(z.string(), z.json(), { error: 'expected an object' }).optional(),
+});
+
+type Line = z.infer<typeof line>;
+
+export interface LinePlace {
+  /** From 1. */
+  readonly number: number;
+  /** What relative paths are relative to. Absolute. */
+  readonly baseDir: string;
+}
+
+export interface PolicyReader {
+  /** @throws for a policy that is wrong; the message says where */
+  inline(policy: JsonObject): PolicyRules;
+  file(path: string): Promise<PolicyRules>;
+}
+
+/** A readable sentence about the first thing that is wrong with the line, without the line's number. */
+export class WrongLine extends Error {}
+
+/**
+ * @throws WrongLine
+ */
+export async function parseJobLine(source: string, place: LinePlace, policies: PolicyReader): Promise<Job> {
+  const value = parseObject(source);
+  const checked = line.safeParse(value);
+  if (!checked.success) throw new WrongLine(firstFault(checked.error));
+  return await toJob(checked.data, place, policies, hashOf(value));
+}
+
+function parseObject(source: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(source);
+  } catch {
+    throw new WrongLine('this is no JSON: expected one object on one line');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new WrongLine('expected one JSON object');
+  return value;
+}
+
+/** Blanks between members do not count. */
+function hashOf(value: object): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
+}
+
+function firstFault(error: z.ZodError): string {
+  const issue = error.issues[0];
+  if (issue === undefined) return 'it does not have the form of a job';
+  const at = issue.path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
+  if (issue.code === 'unrecognized_keys') {
+    const key = issue.keys[0] ?? '';
+    const hint = at === '' ? nearest(key, Object.keys(line.shape)) : undefined;
+    const name = at === '' ? key : `${at}.${key}`;
+    return `${name.slice(0, 100)}: there is no such member${hint === undefined ? '' : `; did you mean ${hint}?`}`;
+  }
+  const missing = issue.code === 'invalid_type' && issue.input === undefined ? ' (it is missing)' : '';
+  const words = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  return `${at === '' ? 'the line' : at}: ${words}${missing}`;
+}
+
+async function toJob(said: Line, { number, baseDir }: LinePlace, policies: PolicyReader, hash: string): Promise<Job> {
+  return {
+    id: said.id,
+    line: number,
+    prompts: typeof said.prompt === 'string' ? [said.prompt] : said.prompt,
+    place: placeOf(said, baseDir),
+    setup: argvOf(said.setup),
+    check: argvOf(said.check),
+    setupTimeoutMs: said.setupTimeoutMs ?? defaultCommandTimeoutMs,
+    checkTimeoutMs: said.checkTimeoutMs ?? defaultCommandTimeoutMs,
+    budget: said.budget === undefined ? undefined : budgetOf(said.budget),
+    policy: said.policy === undefined ? undefined : await policyOf(said.policy, baseDir, policies),
+    mode: said.mode,
+    env: said.env ?? {},
+    labels: said.labels ?? {},
+    idempotent: said.idempotent ?? false,
+    seed: said.seed ?? 0,
+    priority: said.priority ?? 0,
+    traceparent: said.traceparent,
+    hash,
+    meta: said.meta,
+  };
+}
+
+function placeOf({ cwd, repo, base, subdirectory }: Line, baseDir: string): JobPlace {
+  if (repo !== undefined) {
+    if (cwd !== undefined) throw new WrongLine('cwd: expected either cwd or repo, both are there');
+    return { kind: 'worktree', repo: resolve(baseDir, repo), base: base ?? 'HEAD', subdirectory: subdirectory ?? '.' };
+  }
+  if (base !== undefined) throw new WrongLine('base: expected it only with repo');
+  if (subdirectory !== undefined) throw new WrongLine('subdirectory: expected it only with repo');
+  if (cwd === undefined) throw new WrongLine('cwd: expected either cwd or repo, neither is there');
+  return { kind: 'directory', cwd: resolve(baseDir, cwd) };
+}
+
+/** Text is for a shell, as people write it; a list is run as it stands. */
+export function argvOf(said: string | readonly string[] | undefined): readonly string[] | undefined {
+  return typeof said === 'string' ? ['sh', '-c', said] : said;
+}
+
+function budgetOf({ deadline, ...limits }: NonNullable<Line['budget']>): Budget {
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(given), ...(deadline === undefined ? {} : { deadline: Date.parse(deadline) }) };
+}
+
+async function policyOf(said: string | JsonObject, baseDir: string, policies: PolicyReader): Promise<PolicyRules> {
+  try {
+    return typeof said === 'string' ? await policies.file(resolve(baseDir, said)) : policies.inline(said);
+  } catch (error) {
+    throw new WrongLine(`policy: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
