@@ -2,6 +2,7 @@
  * What the model reads when a call did not get its permission. Each case has its own text, since each calls for another
  * next step: a person said no, the turn is over, or nobody could be asked.
  */
+import { fallbackRuleName } from '../../shared/policy-rules.ts';
 import type { PermissionDecision } from './permission-gate.ts';
 
 export type Refusal = Extract<PermissionDecision, { allowed: false }>;
@@ -36,4 +37,40 @@ export const refusals = {
 
 export function denied(text: string): Refusal {
   return { allowed: false, code: 'PERMISSION_DENIED', text };
+}
+
+const noWayRound =
+  'Do not try to get around it by another command, path or tool; go on without it, or say in your answer what you would have needed.';
+
+/** A rule said no. `rule` as the log names it. */
+export function deniedByPolicy(rule: string, why: string | undefined): Refusal {
+  const reason = isFallback(rule)
+    ? `No rule of the policy allows this call (${rule})`
+    : `The rule "${rule}" of the policy denies this call`;
+  return denied(`${reason}, so nothing was done.${why === undefined ? '' : ` ${why}`} ${noWayRound}`);
+}
+
+/** A rule allows the command without a network only, and this system has no way to run it so. */
+export function networkNotCut(rule: string): Refusal {
+  return denied(
+    `The rule "${rule}" of the policy allows this command only with its network cut off, which this system cannot do, so nothing was done. ${noWayRound}`,
+  );
+}
+
+/** The same refusal, for a question that a rule demanded. */
+export function askedByPolicy(refusal: Refusal, rule: string): Refusal {
+  const demand = isFallback(rule)
+    ? `No rule of the policy allows this call without a question (${rule}).`
+    : `The rule "${rule}" of the policy demands the question.`;
+  return { ...refusal, text: `${refusal.text} ${demand} ${noWayRound}` };
+}
+
+/** For the person who is asked. */
+export function reasonOfRule(rule: string, why: string | undefined): string {
+  const demand = isFallback(rule) ? 'No rule of the policy covers this call.' : `The rule "${rule}" of the policy asks for your word.`;
+  return why === undefined ? demand : `${demand} ${why}`;
+}
+
+function isFallback(rule: string): boolean {
+  return rule === fallbackRuleName || rule.endsWith(`:${fallbackRuleName}`);
 }

@@ -13,6 +13,8 @@ import { isControlFile, isSecretFile } from './sensitive-paths.ts';
 export interface ResolvedPath {
   readonly given: string;
   readonly canonical: string | undefined;
+  /** Known to be a directory; only looked at where a policy needs it. */
+  readonly isDirectory?: boolean;
 }
 
 /** What a call would touch, with its paths resolved. */

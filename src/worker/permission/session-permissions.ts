@@ -1,5 +1,5 @@
 /**
- * The permission gate of one session: policy first, then the client, once per call.
+ * The permission gate of one session: the mode and the policy first, then the client, once per call.
  *
  * Fails closed everywhere: an answer counts for exactly the call it was asked for, and anything but a clear yes is a no.
  * Grants live in the log and nowhere else; {@link SessionPermissions.observe} builds them again when a log is replayed.
@@ -9,12 +9,12 @@ import type { EventData, EventInput, PermissionMode } from '../../shared/events.
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
 import type { Journal } from '../agent/journal.ts';
 import { titleLine } from '../display/title-line.ts';
-import type { ToolAccess } from '../tools/tool.ts';
 import { type AskOutcome, askOnce } from './ask-once.ts';
-import { canonicalPath } from './canonical-path.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
-import { denied, type Refusal, refusals } from './permission-texts.ts';
-import { decideAccess, type Grant, type ResolvedAccess } from './policy.ts';
+import { askedByPolicy, denied, deniedByPolicy, networkNotCut, type Refusal, reasonOfRule, refusals } from './permission-texts.ts';
+import { decideAccess, type Grant, grantFor, type ResolvedAccess, refusedByMode } from './policy.ts';
+import { type RuledCall, type RuleVerdict, strictest } from './policy-rules.ts';
+import { resolveAccess } from './resolve-access.ts';
 
 export interface SessionPermissionsOptions {
   readonly sessionId: string;
@@ -33,6 +33,12 @@ export interface SessionPermissionsOptions {
   readonly toolCall: (call: PermissionCall, reason: string | undefined) => ToolCallUpdate;
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories?: readonly string[];
+  /** The policies of the server and of the session, as far as there are any. */
+  readonly policies?: readonly { decide(call: RuledCall): RuleVerdict | undefined }[];
+  /** Whether a command can run without a network; nothing that needs it is allowed when it is not known. */
+  readonly canCutNetwork?: () => Promise<boolean>;
+  /** `false`: only this one call is ever asked about. For clients that are programs. */
+  readonly offersGrants?: boolean;
 }
 
 /** The options of every request, in the order shown. */
@@ -68,17 +74,61 @@ export class SessionPermissions implements PermissionGate {
     if (signal.aborted) return refusals.cancelled;
     // Read before anything is awaited: the mode that held when the call was made.
     const mode = this.#mode;
-    if (call.access.kind === 'none' || mode === 'full-access') return { allowed: true };
+    const hasPolicy = this.#policies.length > 0;
+    if (!hasPolicy && (call.access.kind === 'none' || mode === 'full-access')) return { allowed: true };
     try {
-      const access = await resolveAccess(call.access);
-      return await this.#decideResolved(mode, call, access, signal);
+      const access = await resolveAccess(call.access, hasPolicy);
+      return hasPolicy ? await this.#decideByPolicy(mode, call, access, signal) : await this.#decideByMode(mode, call, access, signal);
     } catch {
       // Above all a log that refuses the entry. A decision that is not on record is not a yes.
       return refusals.fault;
     }
   }
 
-  async #decideResolved(
+  get #policies(): NonNullable<SessionPermissionsOptions['policies']> {
+    return this.#options.policies ?? [];
+  }
+
+  /** The policy stands in the place of what the mode would allow or ask; what the mode refuses stays refused. */
+  async #decideByPolicy(
+    mode: PermissionMode,
+    call: PermissionCall,
+    access: ResolvedAccess,
+    signal: AbortSignal,
+  ): Promise<PermissionDecision> {
+    const refusal = refusedByMode(mode, access);
+    if (refusal !== undefined) return this.#refuse(call, { outcome: 'reject', by: 'mode' }, denied(refusal));
+    const verdict = strictest(this.#policies.map((policy) => policy.decide({ toolName: call.toolName, access })));
+    if (verdict === undefined) return { allowed: true };
+    const { rule } = verdict;
+    if (verdict.action === 'deny') return this.#refuse(call, { outcome: 'reject', by: 'policy', rule }, deniedByPolicy(rule, verdict.why));
+    const network = access.kind === 'execute' ? verdict.network : undefined;
+    if (network === 'none' && (await this.#options.canCutNetwork?.()) !== true) {
+      return this.#refuse(call, { outcome: 'reject', by: 'policy', rule }, networkNotCut(rule));
+    }
+    if (signal.aborted) return refusals.cancelled;
+    const decision = verdict.action === 'allow' ? this.#allowByRule(call, rule) : await this.#askByRule(call, access, verdict, signal);
+    return decision.allowed && network === 'none' ? { ...decision, network } : decision;
+  }
+
+  #allowByRule(call: PermissionCall, rule: string): PermissionDecision {
+    this.#logDecision(call, { outcome: 'allow-once', by: 'policy', rule });
+    return { allowed: true };
+  }
+
+  async #askByRule(call: PermissionCall, access: ResolvedAccess, verdict: RuleVerdict, signal: AbortSignal): Promise<PermissionDecision> {
+    const { rule } = verdict;
+    const grant = grantFor(access, call.toolName);
+    if (this.#grants.has(grant.key)) {
+      this.#logDecision(call, { outcome: 'allow-session', by: 'grant', rule, grant: grant.key });
+      return { allowed: true };
+    }
+    const timeoutMs = verdict.askTimeoutMs ?? this.#options.timeoutMs;
+    const answer = await this.#ask(call, { why: reasonOfRule(rule, verdict.why), grant, rule, timeoutMs }, signal);
+    return answer.allowed || answer.code === 'PERMISSION_CANCELLED' ? answer : askedByPolicy(answer, rule);
+  }
+
+  async #decideByMode(
     mode: PermissionMode,
     call: PermissionCall,
     access: ResolvedAccess,
@@ -96,44 +146,51 @@ export class SessionPermissions implements PermissionGate {
         this.#logDecision(call, { outcome: 'reject', by: 'mode' });
         return denied(verdict.text);
       case 'ask':
-        return signal.aborted ? refusals.cancelled : await this.#ask(call, verdict, signal);
+        return signal.aborted ? refusals.cancelled : await this.#ask(call, { ...verdict, timeoutMs: this.#options.timeoutMs }, signal);
       default:
         return refusals.fault;
     }
   }
 
-  async #ask(call: PermissionCall, question: { why: string | undefined; grant: Grant }, signal: AbortSignal): Promise<PermissionDecision> {
-    const { journal, flush, sessionId, timeoutMs } = this.#options;
+  async #ask(call: PermissionCall, question: Question, signal: AbortSignal): Promise<PermissionDecision> {
+    const { journal, flush, sessionId } = this.#options;
     const toolCall = this.#options.toolCall(call, question.why);
     const title = titleLine(call.view.title, call.toolName);
     journal.append({ type: 'permission/asked', data: { turn: call.turn, callId: call.callId, title } });
     this.#asked += 1;
     const requestKey = `${call.turn}:${this.#asked}:${call.callId}`;
-    const params: RequestPermissionRequest = { sessionId, toolCall, options: permissionOptions(question.grant) };
+    const params: RequestPermissionRequest = { sessionId, toolCall, options: this.#offered(question.grant) };
     const request: PermissionRequest = { sessionId, requestKey, params, afterBatch: flush() };
-    const outcome = await askOnce(() => this.#options.ask(request), { signal, timeoutMs });
+    const outcome = await askOnce(() => this.#options.ask(request), { signal, timeoutMs: question.timeoutMs });
     if (outcome.kind !== 'answered') this.#withdraw(requestKey);
-    return this.#settle(call, question.grant, outcome);
+    return this.#settle(call, question, outcome);
   }
 
-  #settle(call: PermissionCall, grant: Grant, outcome: AskOutcome): PermissionDecision {
-    if (outcome.kind === 'aborted') return this.#refuse(call, { outcome: 'cancelled', by: 'client' }, refusals.cancelled);
-    if (outcome.kind === 'timeout') return this.#refuse(call, { outcome: 'unavailable', by: 'timeout' }, refusals.timeout);
+  #settle(call: PermissionCall, { grant, rule }: Question, outcome: AskOutcome): PermissionDecision {
+    const asked = rule === undefined ? {} : { rule };
+    if (outcome.kind === 'aborted') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.cancelled);
+    if (outcome.kind === 'timeout') return this.#refuse(call, { outcome: 'unavailable', by: 'timeout', ...asked }, refusals.timeout);
     const answer = outcome.kind === 'failed' ? undefined : outcome.answer;
-    if (answer?.outcome === 'cancelled') return this.#refuse(call, { outcome: 'cancelled', by: 'client' }, refusals.cancelled);
-    switch (answer?.outcome === 'selected' ? answer.optionId : 'none') {
+    if (answer?.outcome === 'cancelled') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.cancelled);
+    const chosen = answer?.outcome === 'selected' ? this.#offered(grant).find((option) => option.optionId === answer.optionId) : undefined;
+    switch (chosen?.optionId ?? 'none') {
       case optionIds.once:
-        this.#logDecision(call, { outcome: 'allow-once', by: 'client' });
+        this.#logDecision(call, { outcome: 'allow-once', by: 'client', ...asked });
         return { allowed: true };
       case optionIds.session:
-        this.#logDecision(call, { outcome: 'allow-session', by: 'client', grant: grant.key });
+        this.#logDecision(call, { outcome: 'allow-session', by: 'client', ...asked, grant: grant.key });
         this.#grants.add(grant.key);
         return { allowed: true };
       case optionIds.reject:
-        return this.#refuse(call, { outcome: 'reject', by: 'client' }, refusals.rejected);
+        return this.#refuse(call, { outcome: 'reject', by: 'client', ...asked }, refusals.rejected);
       default:
-        return this.#refuse(call, { outcome: 'unavailable', by: 'client' }, refusals.unavailable);
+        return this.#refuse(call, { outcome: 'unavailable', by: 'client', ...asked }, refusals.unavailable);
     }
+  }
+
+  #offered(grant: Grant): RequestPermissionRequest['options'] {
+    const [once, session, reject] = permissionOptions(grant);
+    return this.#options.offersGrants === false ? [once, reject] : [once, session, reject];
   }
 
   #refuse(call: PermissionCall, decision: Decision, refusal: Refusal): Refusal {
@@ -157,18 +214,22 @@ export class SessionPermissions implements PermissionGate {
   }
 }
 
-type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant'>;
+interface Question {
+  readonly why: string | undefined;
+  readonly grant: Grant;
+  /** The rule that demands the question. */
+  readonly rule?: string;
+  /** `0` waits for as long as the client takes. */
+  readonly timeoutMs: number;
+}
 
-function permissionOptions(grant: Grant): RequestPermissionRequest['options'] {
+type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant' | 'rule'>;
+type Option = RequestPermissionRequest['options'][number];
+
+function permissionOptions(grant: Grant): [Option, Option, Option] {
   return [
     { optionId: optionIds.once, name: 'Allow once', kind: 'allow_once' },
     { optionId: optionIds.session, name: grant.words, kind: 'allow_always' },
     { optionId: optionIds.reject, name: 'Reject', kind: 'reject_once' },
   ];
-}
-
-async function resolveAccess(access: ToolAccess): Promise<ResolvedAccess> {
-  if (access.kind !== 'read' && access.kind !== 'write') return access;
-  const paths = await Promise.all(access.paths.map(async (given) => ({ given, canonical: await canonicalPath(given) })));
-  return { kind: access.kind, paths };
 }

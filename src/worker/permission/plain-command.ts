@@ -1,0 +1,62 @@
+/**
+ * Whether a command line is plainly one argv: words of harmless characters with single spaces between them.
+ *
+ * No parser of a shell, and it must not become one. It knows a few shapes that every shell reads in one way, and refuses
+ * the rest: pipes, redirections, variables, globs, escapes, comments, assignments, several lines, several spaces.
+ */
+
+/** Longer lines are not looked at. */
+const longestCommand = 8_192;
+const program = /^[A-Za-z0-9_./][A-Za-z0-9_./:@+-]*$/;
+const bareWord = /^[A-Za-z0-9_./=:@%+,-]+$/;
+/** The same with spaces, and letters of any script; a shell takes nothing in it for its own. */
+const quotedText = String.raw`[\p{L}\p{M}\p{N}_./=:@%+, -]+`;
+const word = new RegExp(`(?:'(${quotedText})'|"(${quotedText})"|([^ '"]+))(?: |$)`, 'uy');
+
+/** The words of the command, quotes taken off; `undefined` when it is anything but plain. */
+export function plainArgv(command: string): readonly string[] | undefined {
+  if (command === '' || command.length > longestCommand || command.endsWith(' ')) return undefined;
+  const words: string[] = [];
+  word.lastIndex = 0;
+  while (word.lastIndex < command.length) {
+    const found = word.exec(command);
+    if (found === null) return undefined;
+    const bare = found[3];
+    // The first word is the program: not quoted, no assignment, no job.
+    if (bare === undefined ? words.length === 0 : !(words.length === 0 ? program : bareWord).test(bare)) return undefined;
+    words.push(bare ?? found[1] ?? found[2] ?? '');
+  }
+  return words;
+}
+
+/** Whether the words fit the pattern: word by word, a last `...` for any further ones. */
+export function matchesArgv(pattern: readonly string[], argv: readonly string[]): boolean {
+  const isOpen = pattern.at(-1) === '...';
+  const fixed = isOpen ? pattern.slice(0, -1) : pattern;
+  if (isOpen ? argv.length < fixed.length : argv.length !== fixed.length) return false;
+  return fixed.every((word, index) => matchesWord(word, argv[index] ?? ''));
+}
+
+/** `*` stands for any characters, none too. Time grows with the product of the lengths at most. */
+export function matchesWord(pattern: string, text: string): boolean {
+  let [at, from] = [0, 0];
+  let star = -1;
+  let resume = 0;
+  while (from < text.length) {
+    if (pattern[at] === '*') {
+      star = at;
+      at += 1;
+      resume = from;
+    } else if (pattern[at] === text[from]) {
+      at += 1;
+      from += 1;
+    } else if (star >= 0) {
+      at = star + 1;
+      resume += 1;
+      from = resume;
+    } else {
+      return false;
+    }
+  }
+  return /^\**$/.test(pattern.slice(at));
+}
