@@ -2,9 +2,10 @@
  * The pieces a history is made of. A unit is whole: a user's message, or an answer together with the results of its
  * calls. Units are what compaction and refusals drop, so a call can never be parted from its result.
  */
-import type { EventData, ToolCallRequest } from '../../shared/events.ts';
+import type { EventData } from '../../shared/events.ts';
+import { promptText } from '../../shared/prompt-text.ts';
+import { sendableCall } from '../../shared/sendable-call.ts';
 import type { ModelMessage } from '../model/model-adapter.ts';
-import { promptText } from './prompt-text.ts';
 
 export interface UserUnit {
   readonly kind: 'user';
@@ -28,7 +29,6 @@ export type HistoryUnit = UserUnit | AnswerUnit;
 
 /** What a message costs beside its text: role names and separators, in characters. */
 const messageOverhead = 16;
-const longestBrokenArguments = 2000;
 
 /** What the model reads for a call whose result never reached the log. */
 const missingResult = 'Error: the result of this call was not recorded. Check what it did before you repeat it.';
@@ -53,22 +53,6 @@ function answerMessage(data: EventData['assistant/message']): AnswerUnit['messag
   // An answer of reasoning alone is refused by some servers, and without calls no server needs it.
   if (data.text === '' && toolCalls.length === 0) return undefined;
   return { role: 'assistant', text: data.text, reasoning: data.reasoning, toolCalls };
-}
-
-/** Servers parse the arguments of earlier calls and refuse the whole request when they are broken JSON. */
-function sendableCall(call: ToolCallRequest): ToolCallRequest {
-  if (call.arguments.trim() === '') return { ...call, arguments: '{}' };
-  if (isJsonObject(call.arguments)) return call;
-  return { ...call, arguments: JSON.stringify({ unreadable_arguments: call.arguments.slice(0, longestBrokenArguments) }) };
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false; // Broken JSON is the case this function looks for.
-  }
 }
 
 /** The units' messages in order. Every call is answered, in call order. */

@@ -4,7 +4,7 @@
 import t from 'tap';
 import type { EventInput, TurnEndReason } from '../../../../src/shared/events.ts';
 import { History } from '../../../../src/worker/agent/history.ts';
-import { promptText } from '../../../../src/worker/agent/prompt-text.ts';
+import { promptText } from '../../../../src/shared/prompt-text.ts';
 import { noTurnUsage } from '../../../../src/worker/agent/turn-usage.ts';
 
 function historyOf(inputs: EventInput[]): History {

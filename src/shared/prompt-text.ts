@@ -1,8 +1,8 @@
 /**
  * Flattens the blocks of a prompt to the text a model reads. Used for live prompts, replayed ones and history alike, so
- * all three read the same.
+ * all three read the same, and so do exports of a log.
  */
-import type { PromptBlock } from '../../shared/events.ts';
+import type { PromptBlock } from './events.ts';
 
 /** Blocks joined by blank lines; a link becomes one bracketed reference line. */
 export function promptText(blocks: readonly PromptBlock[]): string {
