@@ -30,7 +30,10 @@ export async function runServer(loaded: LoadedConfig, options: { handStarted: bo
     sessionThreadPath: join(dist, 'worker', 'session-thread.cjs'),
     brokerPath: join(dist, 'worker', 'broker.cjs'),
     withheldVariables: loaded.settings.filter(({ name }) => name === 'api_key_env').map(({ value }) => String(value)),
-    configDirectories: loaded.file === undefined ? [] : [dirname(loaded.file.path)],
+    configDirectories: [
+      ...(loaded.file === undefined ? [] : [dirname(loaded.file.path)]),
+      ...loaded.settings.flatMap(({ name, value }) => (name === 'policy_file' && value !== undefined ? [String(value)] : [])),
+    ],
   });
   // Everything is closed and written by now; an open stdin would keep the process alive.
   process.exit(code);

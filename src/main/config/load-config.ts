@@ -5,6 +5,7 @@
  */
 import { isAbsolute, join } from 'node:path';
 import type { LimiterConfig, ServerConfig } from '../../shared/config.ts';
+import type { PolicyRules } from '../../shared/policy-rules.ts';
 import type { Prices } from '../../shared/session-options.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { normalUrl } from './check-value.ts';
@@ -13,6 +14,7 @@ import { type Given, type Layer, readEnvironment, readFlags, type Source, type S
 import { type ConfigFile, readConfigFile } from './read-config-file.ts';
 import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
 import { type ModelChoice, selectModel } from './select-model.ts';
+import { readPolicyFile } from './policy/read-policy-file.ts';
 import { availableSubagents } from './subagents/parse-subagents.ts';
 
 export interface ConfigRequest extends Surroundings {
@@ -119,7 +121,7 @@ function modelSettings({ model, keyVariable }: ModelChoice): Settings {
 }
 
 function toServerConfig(
-  all: Settings & { readonly subagents: readonly SubagentProvider[] },
+  all: Settings & { readonly subagents: readonly SubagentProvider[]; readonly policy: PolicyRules | undefined },
   choice: ModelChoice,
   ripgrepPath: string | undefined,
 ): ServerConfig {
@@ -163,7 +165,7 @@ function toServerConfig(
       maxParallelToolCalls: need('max_parallel_tool_calls'),
       commandTimeoutMs: need('command_timeout_ms'),
       ripgrepPath,
-      policy: undefined,
+      policy: all.policy,
       prices: pricesOf(all, choice),
       subagents: availableSubagents(all.subagents, need('delegate')),
       trace: all.otlp_endpoint !== undefined,
@@ -194,8 +196,9 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       where: from?.where ?? (configKeys[name].default === undefined ? 'derived' : 'default'),
     };
   });
+  const policy = await readPolicyFile(completed.policy_file, given.get('policy_file')?.where ?? 'default');
   return {
-    config: toServerConfig({ ...completed, subagents: file?.subagents ?? [] }, choice, request.ripgrepPath),
+    config: toServerConfig({ ...completed, subagents: file?.subagents ?? [], policy }, choice, request.ripgrepPath),
     settings,
     file,
     choice,

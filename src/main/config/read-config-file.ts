@@ -1,12 +1,10 @@
-/** Finds and reads the configuration file. The parser is loaded only when there is a file: most starts have none. */
-import { readFile, stat } from 'node:fs/promises';
+/** Finds and reads the configuration file. */
 import { isAbsolute, join, resolve } from 'node:path';
 import { configError } from './config-error.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { configFileVariable, type Layer, readTable, type Surroundings } from './layers.ts';
+import { parseToml, readTextFile } from './read-text-file.ts';
 import { parseSubagents, secretVariable, subagentsKey } from './subagents/parse-subagents.ts';
-
-const maxFileBytes = 1024 * 1024;
 
 export interface ConfigFile {
   readonly path: string;
@@ -28,40 +26,6 @@ function locate(flag: string | undefined, around: Surroundings): { path: string;
   return base === undefined ? undefined : { path: join(base, 'dsh-acp', 'config.toml'), where: 'default file', named: false };
 }
 
-function reason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOENT' || code === 'ENOTDIR') return 'there is no such file';
-  if (code === 'EACCES' || code === 'EPERM') return 'it may not be read by this user';
-  return code === '' ? 'it could not be read' : `it could not be read (${code})`;
-}
-
-async function readText(path: string, where: string, named: boolean): Promise<{ text: string; mode: number } | undefined> {
-  try {
-    const info = await stat(path);
-    if (!info.isFile()) throw configError({ key: 'config', expected: `a file at ${path}, which is something else`, where });
-    if (info.size > maxFileBytes)
-      throw configError({ key: 'config', expected: `${path} to be at most ${maxFileBytes} bytes`, came: info.size, where });
-    return { text: await readFile(path, 'utf8'), mode: info.mode };
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'CONFIG_INVALID') throw error;
-    if (!named && (code === 'ENOENT' || code === 'ENOTDIR')) return undefined;
-    throw configError({ key: 'config', expected: `a readable file at ${path}, but ${reason(error)}`, where });
-  }
-}
-
-async function parseToml(text: string, path: string): Promise<Record<string, unknown>> {
-  const { parse, TomlError } = await import('smol-toml');
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    // The parser's message quotes the file, which may hold a key: its first line alone names the fault.
-    const fault = error.message.split('\n')[0]?.replace(/^Invalid TOML document:\s*/, '') ?? 'not TOML';
-    throw configError({ key: 'config', expected: `TOML, but ${fault}`, where: `${path}:${error.line}:${error.column}` });
-  }
-}
-
 /**
  * Reads `--config FILE`, `$DSH_ACP_CONFIG` or `$XDG_CONFIG_HOME/dsh-acp/config.toml`, the first that is given.
  *
@@ -72,9 +36,9 @@ export async function readConfigFile(flag: string | undefined, around: Surroundi
   const place = locate(flag, around);
   if (place === undefined) return undefined;
   const { path, named } = place;
-  const content = await readText(path, place.where, named);
+  const content = await readTextFile(path, { key: 'config', where: place.where, isOptional: !named });
   if (content === undefined) return { path, named, found: false, layer: new Map(), subagents: [] };
-  const { [subagentsKey]: tables, ...table } = await parseToml(content.text, path);
+  const { [subagentsKey]: tables, ...table } = await parseToml(content.text, { path, key: 'config' });
   const layer = readTable(table, path, around.home);
   const subagents = parseSubagents(tables, path, around.home);
   if (layer.has('api_key')) requirePrivate(content.mode, path, 'api_key');
