@@ -1,6 +1,7 @@
 /**
  * The tools every session has.
  */
+import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { bashTool } from './bash.ts';
 import { bashKillTool } from './bash-kill.ts';
 import { bashOutputTool } from './bash-output.ts';
@@ -9,12 +10,30 @@ import { globTool } from './glob.ts';
 import { grepTool } from './grep.ts';
 import { readTool } from './read.ts';
 import { ToolRegistry } from './registry.ts';
+import { subagentTool } from './subagent.ts';
+import { subagentKillTool } from './subagent-kill.ts';
+import { subagentOutputTool } from './subagent-output.ts';
 import type { AnyTool } from './tool.ts';
 import { todoWriteTool } from './todo-write.ts';
 import { writeTool } from './write.ts';
 
-/** One registry serves all sessions of a thread: tools hold no state. */
-export function createToolRegistry(): ToolRegistry {
+const registries = new Map<string, ToolRegistry>();
+
+/**
+ * The registry for sessions that may delegate to these agents. One serves all such sessions of a thread: tools hold no state.
+ */
+export function toolRegistryFor(subagents: readonly SubagentProvider[]): ToolRegistry {
+  const key = JSON.stringify(subagents.map(({ name, description }) => [name, description]));
+  let registry = registries.get(key);
+  if (registry === undefined) {
+    registry = createToolRegistry(subagents);
+    registries.set(key, registry);
+  }
+  return registry;
+}
+
+/** Makes a registry; without an agent to delegate to it has no tool for that. */
+export function createToolRegistry(subagents: readonly SubagentProvider[] = []): ToolRegistry {
   const tools: readonly AnyTool[] = [
     bashTool,
     bashOutputTool,
@@ -25,6 +44,7 @@ export function createToolRegistry(): ToolRegistry {
     globTool,
     grepTool,
     todoWriteTool,
+    ...(subagents.length === 0 ? [] : [subagentTool(subagents), subagentOutputTool, subagentKillTool]),
   ];
   return new ToolRegistry(tools);
 }

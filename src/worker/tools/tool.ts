@@ -6,6 +6,7 @@ import type { JsonObject } from '../../shared/errors.ts';
 import type { EventInput, TodoEntry } from '../../shared/events.ts';
 import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
 import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
+import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import type { FileObservations } from './file-observations.ts';
 
 /** What a call would touch. The permission policy decides on this, never on the tool's name. Paths are absolute. */
@@ -44,6 +45,8 @@ export interface ToolContext {
   readonly network?: 'none';
   /** How many delegations stand above this session; `0` for one that a client opened itself. */
   readonly depth: number;
+  /** The runs of the session's subagents; absent where it may not delegate. */
+  readonly subagents?: SubagentRuns;
   /** Replaces the session's plan. */
   writeTodos(todos: readonly TodoEntry[]): void;
   /** Tells the model something at its next step, in this turn or a later one; also after the call has ended. */
