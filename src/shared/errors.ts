@@ -44,6 +44,10 @@ export const errorCatalogue = {
   SUBAGENT_FAILED: { rpcCode: -31009, hint: 'Run the command of the subagent by hand; its last words are in the message.' },
   SESSION_READ_ONLY: { rpcCode: -31010, hint: 'Close the session, and load it without readOnly once nothing else has it open.' },
   TURN_INTERRUPTED: { rpcCode: -31011, hint: 'Look at what the turn has done, then send a prompt with a new key.' },
+  OUTPUT_SCHEMA_UNMET: {
+    rpcCode: -31012,
+    hint: 'Send the prompt again; if it goes on, simplify the output schema or say in the prompt what it asks for.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type ErrorCode = keyof typeof errorCatalogue;

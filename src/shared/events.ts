@@ -75,7 +75,9 @@ export interface TurnUsage extends TokenUsage {
   readonly steps: number;
   readonly toolCalls: number;
   readonly elapsedMs: number;
-  /** US dollars by the configured prices, subagents included; absent when no prices are known. */
+  /** Estimate of what model calls used whose provider reported nothing, beside the numbers above. Counts in budgets. */
+  readonly guessedTokens?: number;
+  /** US dollars by the configured prices, guesses and subagents included; absent when no prices are known. */
   readonly costUsd?: number;
   /** From the turn's start to the first text or thought. */
   readonly firstTokenMs?: number;

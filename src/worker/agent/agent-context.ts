@@ -13,6 +13,8 @@ import type { Inbox } from './inbox.ts';
 import type { Journal } from './journal.ts';
 import type { ModelSlots } from './model-slots.ts';
 import type { OpenRecords } from './open-records.ts';
+import type { SessionLedger } from './session-ledger.ts';
+import type { SessionTools } from './session-tools.ts';
 
 export type ParsedArguments =
   | { readonly ok: true; readonly args: unknown }
@@ -37,6 +39,7 @@ export interface AgentDependencies {
   /** Canonical and absolute. */
   readonly cwd: string;
   readonly model: ModelAdapter;
+  /** All that there are; the agent offers those that the session's options leave. */
   readonly tools: ToolSet;
   readonly journal: Journal;
   readonly permissions: PermissionGate;
@@ -67,6 +70,8 @@ export interface AgentDependencies {
 
 /** The dependencies with what one agent remembers between its turns. */
 export interface AgentContext extends AgentDependencies {
+  readonly tools: SessionTools;
+  readonly ledger: SessionLedger;
   readonly history: History;
   readonly open: OpenRecords;
   readonly inbox: Inbox;

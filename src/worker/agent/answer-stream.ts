@@ -84,6 +84,7 @@ export class AnswerStream {
   /** A thought and a message are two messages to a client, so each has an id of its own. */
   #show(kind: 'text' | 'reasoning', text: string): void {
     const messageId = kind === 'text' ? this.#messageId : `${this.#messageId}-thought`;
+    this.#scope.usage.noteShown();
     try {
       this.#context.journal.delta({ turn: this.#scope.turn, step: this.#question.step, messageId, kind, text });
     } catch (error) {

@@ -80,7 +80,6 @@ async function summarize(context: AgentContext, scope: TurnScope, envelope: Requ
   if (outcome.kind === 'stopped') return undefined;
   if (outcome.kind === 'failed') return summaryFailed('the model did not answer');
   const { finish, partial } = outcome;
-  scope.usage.addModelCall(finish.usage, prefix.tokens + context.history.tokensOf(partial.text.length));
   if (finish.reason === 'refusal') return summaryFailed('the model refused');
   const summary = finish.reason === 'length' ? `${partial.text.trim()}\n[The summary was cut off here]` : partial.text.trim();
   if (partial.text.trim() === '') return summaryFailed('the model wrote none');
@@ -106,8 +105,10 @@ function choosePrefix(context: AgentContext, scope: TurnScope): HistoryPrefix | 
 function askForSummary(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope, prefix: HistoryPrefix): Promise<ModelOutcome> {
   const { system, tools } = envelope;
   const messages = [...prefix.messages, { role: 'user' as const, text: summaryInstruction }];
-  const request = { system, tools, messages, maxOutputTokens: summaryMaxTokens };
-  return callModel(context, scope, { request, step: scope.step, shown: false });
+  const inputTokens = prefix.tokens + context.history.tokensOf(envelope.chars);
+  const maxOutputTokens = Math.min(summaryMaxTokens, scope.limits.outputCap(inputTokens)?.maxTokens ?? Infinity);
+  const request = { system, tools, messages, maxOutputTokens };
+  return callModel(context, scope, { request, step: scope.step, shown: false, inputTokens });
 }
 
 const noRoom: Failure = {

@@ -1,12 +1,14 @@
 /**
  * One question to the model, with its retries. Shows deltas as they come, and hands the whole answer back as a value.
  *
- * Retrying is safe here because no tool of this answer has run yet. Logs nothing but retries: what becomes of the answer
- * is the step's business.
+ * Every attempt stands behind the budgets and a place at the provider, and is counted, whatever becomes of it. Retrying is
+ * safe here because no tool of this answer has run yet. Logs nothing but waits and retries: what becomes of the answer is
+ * the step's business.
  */
 import { ModelFailure, type ModelFinish, type ModelRequest } from '../model/model-adapter.ts';
 import type { AgentContext } from './agent-context.ts';
 import { AnswerStream, type PartialAnswer } from './answer-stream.ts';
+import { slotReport, takePlace } from './model-place.ts';
 import type { TurnScope } from './turn-scope.ts';
 
 export type ModelOutcome =
@@ -21,28 +23,60 @@ export interface ModelQuestion {
   readonly step: number;
   /** Whether the client sees the deltas. */
   readonly shown: boolean;
+  /** Estimated size of the request, for a provider that reports none. */
+  readonly inputTokens: number;
 }
 
 const longestFailureMessage = 2000;
+const nothingSaid: PartialAnswer = { messageId: '', text: '', reasoning: '' };
 
 /**
- * Never rejects for what the model did.
+ * Never rejects for what the model did. A spent budget ends the turn instead of the next attempt.
  *
- * @throws ServerError LOG_WRITE_FAILED when a retry cannot be logged and put on the disk
+ * @throws ServerError LOG_WRITE_FAILED when a wait or a retry cannot be logged and put on the disk, or what the slots throw
  */
 export async function callModel(context: AgentContext, scope: TurnScope, question: ModelQuestion): Promise<ModelOutcome> {
+  let partial = nothingSaid;
   for (let attempt = 1; ; attempt += 1) {
-    const stream = new AnswerStream(context, scope, question);
-    const settled = await stream.run();
-    const partial = stream.partial();
+    const stream = await tryOnce(context, scope, question);
+    // There was no such attempt, so what the person saw of the one before is what there is.
+    if (stream === undefined) return { kind: 'stopped', partial, finish: undefined };
+    const { settled } = stream;
+    partial = stream.partial;
     if (!(settled instanceof Error)) return { kind: scope.ended ? 'stopped' : 'answer', partial, finish: settled };
     if (scope.ended) return { kind: 'stopped', partial, finish: undefined };
     if (!(await waitForRetry(context, scope, { attempt, step: question.step, failure: settled }))) {
       return { kind: 'failed', partial, failure: settled };
     }
-    // The retry never happened, so what the person saw of this attempt is what there is.
     if (scope.ended) return { kind: 'stopped', partial, finish: undefined };
   }
+}
+
+interface Attempt {
+  readonly partial: PartialAnswer;
+  readonly settled: ModelFinish | Error;
+}
+
+/** `undefined` when the turn ended before the model was called. */
+async function tryOnce(context: AgentContext, scope: TurnScope, question: ModelQuestion): Promise<Attempt | undefined> {
+  if (scope.endSpentInStep()) return undefined;
+  const place = await takePlace(context, scope, question.step);
+  if (place === undefined) return undefined;
+  const stream = new AnswerStream(context, scope, question);
+  const settled = await stream.run();
+  place.release(slotReport(settled));
+  const partial = stream.partial();
+  count(context, scope, question, { partial, settled });
+  return { partial, settled };
+}
+
+/** A call that failed before it said a word is taken to have cost nothing. */
+function count(context: AgentContext, scope: TurnScope, { inputTokens }: ModelQuestion, { partial, settled }: Attempt): void {
+  const said = partial.text.length + partial.reasoning.length;
+  if (settled instanceof Error && said === 0) return;
+  const finish = settled instanceof Error ? undefined : settled;
+  const callChars = (finish?.toolCalls ?? []).reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+  scope.usage.addModelCall(finish?.usage, { inputTokens, outputTokens: context.history.tokensOf(said + callChars) });
 }
 
 interface FailedAttempt {

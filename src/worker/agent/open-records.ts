@@ -5,6 +5,7 @@
  * closes, and it works from the log, not from what the loop believes. A closer that could not be written stays open and
  * is written before the next turn.
  */
+import type { JsonValue } from '../../shared/errors.ts';
 import type { EventInput, LogEvent, ToolCallRequest, TurnEndReason, TurnUsage } from '../../shared/events.ts';
 import { noTurnUsage } from './turn-usage.ts';
 
@@ -16,10 +17,17 @@ interface OpenCall {
   state: 'named' | 'called' | 'started';
 }
 
+/** What a `turn/end` says. */
+export interface DecidedEnd {
+  readonly reason: TurnEndReason;
+  readonly usage: TurnUsage;
+  readonly structured?: JsonValue;
+}
+
 export class OpenRecords {
   readonly #calls = new Map<string, OpenCall>();
   #turn: number | undefined;
-  #end: { readonly reason: TurnEndReason; readonly usage: TurnUsage } | undefined;
+  #end: DecidedEnd | undefined;
   #step: { readonly turn: number; readonly step: number } | undefined;
 
   apply(event: LogEvent): void {
@@ -73,8 +81,8 @@ export class OpenRecords {
   /**
    * Remembers how a turn ended, until its end is in the log. Without effect once it is.
    */
-  decideEnd(turn: number, reason: TurnEndReason, usage: TurnUsage): void {
-    if (turn === this.#turn) this.#end = { reason, usage };
+  decideEnd(turn: number, end: DecidedEnd): void {
+    if (turn === this.#turn) this.#end = end;
   }
 
   /** The events that close everything but the turn: results first, then the step. */
@@ -87,8 +95,8 @@ export class OpenRecords {
   /** The event that closes the turn; a turn of which nobody knows the end was interrupted. */
   turnCloser(): EventInput[] {
     if (this.#turn === undefined) return [];
-    const { reason, usage } = this.#end ?? { reason: { kind: 'interrupted' }, usage: noTurnUsage };
-    return [{ type: 'turn/end', data: { turn: this.#turn, reason, usage } }];
+    const end: DecidedEnd = this.#end ?? { reason: { kind: 'interrupted' }, usage: noTurnUsage };
+    return [{ type: 'turn/end', data: { turn: this.#turn, ...end } }];
   }
 
   #advance(callId: string, state: OpenCall['state']): void {

@@ -5,10 +5,13 @@
  */
 import type { LogEvent, PromptBlock, TurnEndReason } from '../../shared/events.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
+import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import type { AgentContext, AgentDependencies } from './agent-context.ts';
 import { History } from './history.ts';
 import { Inbox } from './inbox.ts';
 import { OpenRecords } from './open-records.ts';
+import { SessionLedger } from './session-ledger.ts';
+import { SessionTools } from './session-tools.ts';
 import { runTurn, type TurnEnd } from './turn.ts';
 import { TurnScope } from './turn-scope.ts';
 import { noTurnUsage } from './turn-usage.ts';
@@ -31,7 +34,15 @@ export class ReactLoopAgent {
   #disposal: Promise<void> | undefined;
 
   constructor(dependencies: AgentDependencies) {
-    this.#context = { ...dependencies, history: new History(), open: new OpenRecords(), inbox: new Inbox() };
+    const { tools, options, now, settings } = dependencies;
+    this.#context = {
+      ...dependencies,
+      tools: new SessionTools(tools, options),
+      ledger: new SessionLedger(now, settings.prices),
+      history: new History(),
+      open: new OpenRecords(),
+      inbox: new Inbox(),
+    };
   }
 
   get status(): AgentStatus {
@@ -47,6 +58,7 @@ export class ReactLoopAgent {
   observe(event: LogEvent): void {
     this.#context.history.apply(event);
     this.#context.open.apply(event);
+    this.#context.ledger.apply(event);
   }
 
   /**
@@ -73,6 +85,14 @@ export class ReactLoopAgent {
   /** Tells the model something at its next step, in this turn or a later one. Starts nothing. */
   notice(text: string): void {
     this.#context.inbox.addNotice(text);
+  }
+
+  /**
+   * Charges what a subagent has used to the running turn, or to the next one; always to the session. To be called in the
+   * same moment as its `subagent/end` is logged, so that a replayed log gives the same sums.
+   */
+  addSubagentUsage(usage: SubagentUsage): void {
+    this.#context.ledger.addSubagentUsage(usage);
   }
 
   /**

@@ -27,7 +27,13 @@ export function requestEnvelope(context: AgentContext): RequestEnvelope {
 function makeEnvelope(context: AgentContext): RequestEnvelope {
   const tools = context.tools.schemas();
   const toolNames = tools.map((tool) => tool.name);
-  const system = systemPrompt(context.settings.systemPrompt, { cwd: context.cwd, platform: process.platform, toolNames });
+  const system = systemPrompt(context.settings.systemPrompt, {
+    cwd: context.cwd,
+    platform: process.platform,
+    toolNames,
+    persona: context.options.persona,
+    finalAnswer: context.tools.finalAnswer !== undefined,
+  });
   const { provider, model } = context.model;
   const header = { provider, model, system, tools: toolNames, toolsHash: context.tools.hash() };
   return { system, tools, header, chars: system.length + JSON.stringify(tools).length };

@@ -1,21 +1,19 @@
 /**
  * One step of a turn: a model call and the tools it asked for. Everything is logged before it is acted on.
  */
-import type { EventData } from '../../shared/events.ts';
+import type { EventData, TurnEndReason } from '../../shared/events.ts';
 import { ModelFailure, type ModelFinish } from '../model/model-adapter.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { PartialAnswer } from './answer-stream.ts';
-import { isLastStep, outputTokensLeft } from './budget.ts';
+import { type OutputCap, reasonOf } from './budget.ts';
 import { fitContext, recoverContext } from './compaction.ts';
 import { errorReason } from './end-reason.ts';
 import { callModel, type ModelOutcome } from './model-call.ts';
 import { type RequestEnvelope, recordHeader, requestEnvelope } from './request-envelope.ts';
+import { complete, takeFinalAnswer } from './required-answer.ts';
 import { planCalls, truncatedCalls, uniqueCalls } from './tool-calls.ts';
 import { runCalls } from './tool-scheduler.ts';
 import type { TurnScope } from './turn-scope.ts';
-
-const lastStepNotice =
-  'This is the last step of this turn: no tool call after it will be answered by you. Say now what is done and what is not.';
 
 /**
  * Runs the next step. Afterwards either the turn has a reason to end, or it goes on.
@@ -23,7 +21,8 @@ const lastStepNotice =
  * @throws ServerError LOG_WRITE_FAILED; the turn has then ended with it
  */
 export async function runStep(context: AgentContext, scope: TurnScope): Promise<void> {
-  if (isLastStep(context.settings.budget, scope.usage)) context.inbox.addNotice(lastStepNotice);
+  const budgetNotice = scope.notices.next();
+  if (budgetNotice !== undefined) context.inbox.addNotice(budgetNotice);
   recordClaimed(context, scope);
   const step = scope.usage.steps + 1;
   scope.step = step;
@@ -46,11 +45,12 @@ function recordClaimed(context: AgentContext, scope: TurnScope): void {
 }
 
 async function takeAnswer(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<void> {
-  let outcome = await ask(context, scope, envelope);
-  if (isContextFailure(outcome) && (await recoverContext(context, scope, envelope))) outcome = await ask(context, scope, envelope);
-  if (outcome === undefined) return;
+  let asked = await ask(context, scope, envelope);
+  if (isContextFailure(asked) && (await recoverContext(context, scope, envelope))) asked = await ask(context, scope, envelope);
+  if (asked === undefined) return;
+  const { outcome, cap } = asked;
   if (outcome.kind === 'answer') {
-    await takeFinished(context, scope, envelope, outcome);
+    await takeFinished(context, scope, envelope, { ...outcome, cap });
     return;
   }
   // First the reason: when keeping the text fails too, the turn still ended for the failure.
@@ -58,17 +58,26 @@ async function takeAnswer(context: AgentContext, scope: TurnScope, envelope: Req
   keepPartial(scope, outcome.partial, outcome.kind === 'stopped' ? outcome.finish : undefined);
 }
 
+interface Asked {
+  readonly outcome: ModelOutcome;
+  /** What a budget left for the answer. */
+  readonly cap: OutputCap | undefined;
+}
+
 /** `undefined` when the turn ended before the model was called. */
-async function ask(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<ModelOutcome | undefined> {
+async function ask(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<Asked | undefined> {
   await scope.barrier();
   if (scope.ended) return undefined;
   const { system, tools } = envelope;
-  const maxOutputTokens = outputTokensLeft(context.settings.budget, scope.usage);
-  const request = { system, tools, messages: context.history.messages(), ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
-  return callModel(context, scope, { request, step: scope.step, shown: true });
+  const inputTokens = context.history.estimateTokens(envelope.chars);
+  const cap = scope.limits.outputCap(inputTokens);
+  const messages = context.history.messages();
+  const request = { system, tools, messages, ...(cap === undefined ? {} : { maxOutputTokens: cap.maxTokens }) };
+  return { outcome: await callModel(context, scope, { request, step: scope.step, shown: true, inputTokens }), cap };
 }
 
-function isContextFailure(outcome: ModelOutcome | undefined): boolean {
+function isContextFailure(asked: Asked | undefined): boolean {
+  const outcome = asked?.outcome;
   return outcome?.kind === 'failed' && outcome.failure instanceof ModelFailure && outcome.failure.code === 'CONTEXT_WINDOW';
 }
 
@@ -76,9 +85,11 @@ async function takeFinished(
   context: AgentContext,
   scope: TurnScope,
   envelope: RequestEnvelope,
-  { partial, finish }: Extract<ModelOutcome, { kind: 'answer' }>,
+  { partial, finish, cap }: Extract<ModelOutcome, { kind: 'answer' }> & Pick<Asked, 'cap'>,
 ): Promise<void> {
-  countTokens(context, scope, envelope, partial, finish);
+  const { usage } = finish;
+  // The provider's own count corrects the estimate.
+  if (usage !== undefined) context.history.calibrate(envelope.chars, usage.inputTokens + usage.cacheReadTokens);
   const { step } = scope;
   const toolCalls = finish.reason === 'refusal' ? [] : uniqueCalls(context, scope, finish.toolCalls);
   scope.record({
@@ -87,13 +98,15 @@ async function takeFinished(
   });
   if (finish.reason === 'length') {
     await runCalls(context, scope, step, truncatedCalls(toolCalls));
-    scope.end({ kind: 'max-tokens' });
+    scope.end(cutBy(context, cap, partial, finish));
   } else if (finish.reason === 'refusal') {
     scope.end({ kind: 'refusal' });
   } else if (toolCalls.length > 0) {
-    await runCalls(context, scope, step, planCalls(context, scope, toolCalls));
+    const planned = planCalls(context, scope, toolCalls);
+    await runCalls(context, scope, step, planned);
+    takeFinalAnswer(context, scope, planned);
   } else if (!context.inbox.hasSteers) {
-    scope.end({ kind: 'completed' });
+    complete(context, scope);
   }
 }
 
@@ -102,24 +115,17 @@ function finishOf(finish: ModelFinish, calls: number): EventData['assistant/mess
   return calls > 0 ? 'tool-calls' : 'stop';
 }
 
-/** The provider's own count corrects the estimate; without one, the budget goes by the estimate. */
-function countTokens(
-  context: AgentContext,
-  scope: TurnScope,
-  envelope: RequestEnvelope,
-  partial: PartialAnswer,
-  { usage, toolCalls }: ModelFinish,
-): void {
-  const { history } = context;
-  if (usage !== undefined) history.calibrate(envelope.chars, usage.inputTokens + usage.cacheReadTokens);
-  const callChars = toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-  const answered = history.tokensOf(partial.text.length + partial.reasoning.length + callChars);
-  scope.usage.addModelCall(usage, history.estimateTokens(envelope.chars) + answered);
+/**
+ * Why an answer is too short: a budget of ours capped it, or the model has a limit of its own. A provider that counts
+ * nothing leaves a guess, which may be half of the truth.
+ */
+function cutBy(context: AgentContext, cap: OutputCap | undefined, partial: PartialAnswer, { usage }: ModelFinish): TurnEndReason {
+  const output = usage?.outputTokens ?? 2 * context.history.tokensOf(partial.text.length + partial.reasoning.length);
+  return cap !== undefined && output >= cap.maxTokens ? reasonOf(cap.limit) : { kind: 'max-tokens' };
 }
 
 /** Keeps what the person saw of an answer that was cut short. Calls are left out: they may be incomplete. */
 function keepPartial(scope: TurnScope, partial: PartialAnswer, finish: ModelFinish | undefined): void {
-  if (finish?.usage !== undefined) scope.usage.addModelCall(finish.usage, 0);
   if (partial.text === '' && partial.reasoning === '') return;
   scope.record({ type: 'assistant/message', data: { ...answerData(scope, partial, finish), toolCalls: [], finish: 'interrupted' } });
 }

@@ -5,7 +5,7 @@
 import type { ToolCallRequest } from '../../shared/events.ts';
 import type { AnyTool, ToolOutcome } from '../tools/tool.ts';
 import type { AgentContext } from './agent-context.ts';
-import { toolCallsLeft } from './budget.ts';
+import { type Limit, limitWords } from './budget.ts';
 import { headOf } from './pruned-text.ts';
 import type { TurnScope } from './turn-scope.ts';
 
@@ -16,15 +16,15 @@ const mostCallsKept = 512;
 const longestCallId = 128;
 const longestToolName = 128;
 
-export type PlannedCall =
-  | { readonly request: ToolCallRequest; readonly refusal: ToolOutcome }
-  | {
-      readonly request: ToolCallRequest;
-      readonly refusal?: undefined;
-      readonly tool: AnyTool;
-      readonly args: unknown;
-      readonly parallel: boolean;
-    };
+export interface AllowedCall {
+  readonly request: ToolCallRequest;
+  readonly refusal?: undefined;
+  readonly tool: AnyTool;
+  readonly args: unknown;
+  readonly parallel: boolean;
+}
+
+export type PlannedCall = { readonly request: ToolCallRequest; readonly refusal: ToolOutcome } | AllowedCall;
 
 /**
  * The calls with ids unique within the session. A re-used, empty or overlong id is replaced by one made of the turn, the
@@ -49,11 +49,11 @@ export function planCalls(context: AgentContext, scope: TurnScope, requests: rea
       const text = `Error: not run. One answer may make at most ${mostCallsPerAnswer} tool calls, and this one made ${requests.length}.`;
       return { request, refusal: refuse('TOO_MANY_CALLS', text) };
     }
-    if (toolCallsLeft(context.settings.budget, scope.usage) === 0) {
-      const text = `Error: not run. This turn may make ${context.settings.budget.maxToolCalls} tool calls, and all are used.`;
-      return { request, refusal: refuse('TOOL_CALL_BUDGET', text) };
-    }
-    scope.usage.toolCalls += 1;
+    // The final answer is no tool call to a budget, which would else end work that is done.
+    const free = request.name === context.tools.finalAnswer?.tool.name;
+    const spent = free ? undefined : scope.limits.spentToolCalls();
+    if (spent !== undefined) return { request, refusal: refuse('TOOL_CALL_BUDGET', spentText(spent)) };
+    if (!free) scope.usage.toolCalls += 1;
     return planCall(context, request);
   });
 }
@@ -62,6 +62,11 @@ export function planCalls(context: AgentContext, scope: TurnScope, requests: rea
 export function truncatedCalls(requests: readonly ToolCallRequest[]): PlannedCall[] {
   const text = 'Error: not run, because the answer was cut off and the arguments may be incomplete. Call again with less output.';
   return requests.map((request) => ({ request, refusal: refuse('ARGUMENTS_TRUNCATED', text) }));
+}
+
+/** What the model reads for a call that a budget has no room for. */
+export function spentText({ name, scope }: Limit): string {
+  return `Error: not run, because the limit of ${limitWords[name]} of this ${scope} is used up.`;
 }
 
 function planCall(context: AgentContext, request: ToolCallRequest): PlannedCall {

@@ -52,6 +52,8 @@ async function askPermission(
   call: RunnableCall,
 ): Promise<ToolOutcome | { readonly network: 'none' | undefined }> {
   const { tool, args, callId } = call;
+  // It is the answer and not an act: to refuse it would refuse all work of the session.
+  if (tool === context.tools.finalAnswer?.tool) return { network: undefined };
   const { cwd } = context;
   const access = tool.access(args, { cwd });
   const view = tool.presentCall(args, { cwd });
@@ -103,8 +105,8 @@ function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall
       if (!life.over) scope.record(event);
       return !life.over;
     },
-    budgetLeft: () => ({}),
-    reportSubagentUsage: () => undefined,
+    budgetLeft: () => scope.limits.forDelegation(),
+    reportSubagentUsage: (usage) => context.ledger.addSubagentUsage(usage),
   };
 }
 

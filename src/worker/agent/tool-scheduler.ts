@@ -6,7 +6,7 @@
  */
 import type { ToolOutcome } from '../tools/tool.ts';
 import type { AgentContext } from './agent-context.ts';
-import type { PlannedCall } from './tool-calls.ts';
+import { type AllowedCall, type PlannedCall, spentText } from './tool-calls.ts';
 import { runTool } from './tool-run.ts';
 import type { TurnScope } from './turn-scope.ts';
 
@@ -55,8 +55,20 @@ async function runPlanned(context: AgentContext, scope: TurnScope, group: CallGr
   const { callId, name } = call.request;
   // Before the permission is asked: the client must know the card the question is about.
   scope.record({ type: 'tool/call', data: { turn: scope.turn, step: group.step, callId, name, arguments: call.request.arguments } });
-  const outcome = call.refusal ?? (await runTool(context, scope, { step: group.step, callId, tool: call.tool, args: call.args }));
+  const outcome = call.refusal ?? (await dispatch(context, scope, group.step, call));
   group.results.settle(index, outcome);
+}
+
+/** Runs the call unless a budget was spent meanwhile, by the answer itself or by another call. A final answer costs nothing. */
+async function dispatch(context: AgentContext, scope: TurnScope, step: number, call: AllowedCall): Promise<ToolOutcome> {
+  const { finalAnswer } = context.tools;
+  const isFinal = call.tool === finalAnswer?.tool;
+  const spent = isFinal ? undefined : scope.limits.spentInStep();
+  if (spent !== undefined) return { text: spentText(spent), isError: true, code: 'BUDGET_SPENT' };
+  const { request, tool, args } = call;
+  const outcome = await runTool(context, scope, { step, callId: request.callId, tool, args });
+  if (isFinal && !outcome.isError) scope.structured = { value: finalAnswer.valueOf(args) };
+  return outcome;
 }
 
 /** One past the calls that may run together from `start` on. A refused call runs nothing, so it joins any group. */

@@ -5,34 +5,55 @@
  * reach the next turn, which has a scope of its own.
  */
 import { setMaxListeners } from 'node:events';
+import type { JsonValue } from '../../shared/errors.ts';
 import type { EventInput, LogEvent, TurnEndReason } from '../../shared/events.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { AgentContext } from './agent-context.ts';
+import { reasonOf, TurnLimits } from './budget.ts';
+import { BudgetNotices } from './budget-notices.ts';
 import { errorReason } from './end-reason.ts';
-import { UsageMeter } from './turn-usage.ts';
+import type { UsageMeter } from './turn-usage.ts';
 
 export class TurnScope {
   readonly turn: number;
   /** What the client asked of this turn. */
   readonly options: PromptOptions;
   readonly usage: UsageMeter;
+  readonly limits: TurnLimits;
+  readonly notices: BudgetNotices;
   readonly #context: AgentContext;
   readonly #abort = new AbortController();
   #reason: TurnEndReason | undefined;
+  #text: string | undefined;
   /** The step that is being prepared or runs, from 1. */
   step = 0;
   /** Set once a summary was tried and failed: the next steps must not pay for the same attempt again. */
   compactionFailed = false;
+  /** The answer that met the session's output schema. */
+  structured: { readonly value: JsonValue } | undefined;
+  /** How often the model was reminded that it owes one, and how often it missed the schema. */
+  readonly unmet = { reminders: 0, misses: 0 };
 
   constructor(context: AgentContext, options: PromptOptions) {
     this.#context = context;
     this.options = options;
     this.turn = context.history.turn + 1;
-    this.usage = new UsageMeter(context.now);
+    this.usage = context.ledger.openTurn();
+    const { settings, wallClock, ledger } = context;
+    this.limits = new TurnLimits({
+      server: settings.budget,
+      turn: options.budget,
+      session: context.options.budget,
+      prices: settings.prices,
+      usage: this.usage,
+      ledger,
+      wallClock,
+    });
+    this.notices = new BudgetNotices({ limits: this.limits.all, lastWords: lastWords(context) });
     setMaxListeners(0, this.#abort.signal); // One listener per running tool call is meant, not a leak.
   }
 
-  /** Aborts when the turn was cut short: cancel, dispose, wall time or an error. */
+  /** Aborts when the turn was cut short: cancel, dispose, the end of its time, or an error. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -45,12 +66,31 @@ export class TurnScope {
     return this.#reason !== undefined;
   }
 
+  /** The last text that the turn has committed. */
+  get text(): string | undefined {
+    return this.#text;
+  }
+
   /** Says whether this reason is the one. */
   end(reason: TurnEndReason): boolean {
     if (this.#reason !== undefined) return false;
     this.#reason = reason;
     if (cutsShort(reason)) this.#abort.abort();
     return true;
+  }
+
+  /** Ends the turn when a budget leaves no room for another step. Says whether it has ended. */
+  endSpent(): boolean {
+    const limit = this.limits.spent();
+    if (limit !== undefined) this.end(reasonOf(limit));
+    return this.ended;
+  }
+
+  /** Ends the turn when a budget leaves no room for another model call of the running step. Says whether it has ended. */
+  endSpentInStep(): boolean {
+    const limit = this.limits.spentInStep();
+    if (limit !== undefined) this.end(reasonOf(limit));
+    return this.ended;
   }
 
   /** For the closing of a turn alone: an end that could not be made durable must not be reported as a success. */
@@ -68,6 +108,8 @@ export class TurnScope {
       const logged = this.#context.journal.append(event);
       this.#context.history.apply(logged);
       this.#context.open.apply(logged);
+      this.#context.ledger.apply(logged);
+      if (logged.type === 'assistant/message' && logged.data.text !== '') this.#text = logged.data.text;
       return logged;
     } catch (error) {
       this.end(errorReason(error));
@@ -86,6 +128,12 @@ export class TurnScope {
   }
 }
 
+function lastWords(context: AgentContext): string {
+  return context.tools.finalAnswer === undefined
+    ? 'Finish now: say what is done and what is not.'
+    : `Finish now: call ${context.tools.finalAnswer.tool.name} with what you have.`;
+}
+
 function cutsShort(reason: TurnEndReason): boolean {
   switch (reason.kind) {
     case 'cancelled':
@@ -94,7 +142,7 @@ function cutsShort(reason: TurnEndReason): boolean {
     case 'interrupted':
       return true;
     case 'max-turn-requests':
-      return reason.budget === 'wall-time';
+      return reason.budget === 'wall-time' || reason.budget === 'deadline';
     case 'completed':
     case 'max-tokens':
     case 'refusal':

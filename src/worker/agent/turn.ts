@@ -2,37 +2,44 @@
  * One turn, from its prompt to its end. Whatever happens, it ends exactly once, with every call answered and every step
  * closed in the log as far as the log can be written.
  */
+import type { JsonValue } from '../../shared/errors.ts';
 import type { EventData, EventInput, PromptBlock, TurnEndReason, TurnUsage } from '../../shared/events.ts';
+import type { Budget } from '../../shared/session-options.ts';
 import type { AgentContext } from './agent-context.ts';
-import { spentBudget } from './budget.ts';
 import { errorReason } from './end-reason.ts';
+import type { DecidedEnd } from './open-records.ts';
 import { runStep } from './step.ts';
+import { TimeLimit } from './time-limit.ts';
 import type { TurnScope } from './turn-scope.ts';
-import { WallTime } from './wall-time.ts';
 
 export interface TurnEnd {
   /** `0` when the turn ended before it started. */
   readonly turn: number;
   readonly reason: TurnEndReason;
   readonly usage: TurnUsage;
+  /** What is left of the budgets that the client gave, the tighter of turn and session; absent when it gave none. */
+  readonly left?: Budget;
+  /** The last text that the turn has committed. */
+  readonly text?: string;
+  /** The answer that met the session's output schema; only where the turn completed. */
+  readonly structured?: JsonValue;
 }
 
 /** Never rejects: an error is a reason. The log has the turn's end, on the disk, before this fulfils. */
 export async function runTurn(context: AgentContext, scope: TurnScope, content: readonly PromptBlock[]): Promise<TurnEnd> {
-  const wallTime = new WallTime(context, scope);
+  const timeLimit = new TimeLimit(context, scope);
   try {
     closeEarlierTurn(context, scope);
     scope.record({ type: 'turn/start', data: startOf(scope) });
     scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source: 'prompt', content } });
     // Only now may the turn end by time: what is logged above must come first.
-    wallTime.start();
+    timeLimit.start();
     await runSteps(context, scope);
   } catch (error) {
     scope.end(errorReason(error));
   }
-  wallTime.stop();
-  const reason = await closeTurn(context, scope);
-  return { turn: scope.turn, reason, usage: scope.usage.total() };
+  timeLimit.stop();
+  return closeTurn(context, scope);
 }
 
 /** What the client gave with the prompt, and nothing else. */
@@ -47,11 +54,7 @@ function startOf({ turn, options }: TurnScope): EventData['turn/start'] {
 }
 
 async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> {
-  while (!scope.ended) {
-    const spent = spentBudget(context.settings.budget, scope.usage);
-    if (spent === undefined) await runStep(context, scope);
-    else scope.end(spent);
-  }
+  while (!scope.endSpent()) await runStep(context, scope);
 }
 
 /** An earlier turn whose end could not be written, or that a replayed log left open. */
@@ -67,18 +70,30 @@ function lateSteers(context: AgentContext, scope: TurnScope): EventInput[] {
   }));
 }
 
-async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnEndReason> {
-  const reason = scope.reason ?? errorReason(undefined);
+async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnEnd> {
   const usage = scope.usage.total();
+  const left = scope.limits.remaining();
+  context.ledger.sealTurn();
   try {
-    context.open.decideEnd(scope.turn, reason, usage);
+    context.open.decideEnd(scope.turn, endOf(scope, usage));
     for (const event of context.open.closers()) scope.record(event);
     for (const event of lateSteers(context, scope)) scope.record(event);
     for (const event of context.open.turnCloser()) scope.record(event);
     await scope.barrier();
   } catch (error) {
     scope.replaceNaturalEnd(errorReason(error));
-    context.open.decideEnd(scope.turn, scope.reason ?? reason, usage);
+    context.open.decideEnd(scope.turn, endOf(scope, usage));
   }
-  return scope.reason ?? reason;
+  return {
+    turn: scope.turn,
+    ...endOf(scope, usage),
+    ...(left === undefined ? {} : { left }),
+    ...(scope.text === undefined ? {} : { text: scope.text }),
+  };
+}
+
+function endOf(scope: TurnScope, usage: TurnUsage): DecidedEnd {
+  const reason = scope.reason ?? errorReason(undefined);
+  const { structured } = scope;
+  return { reason, usage, ...(structured === undefined || reason.kind !== 'completed' ? {} : { structured: structured.value }) };
 }

@@ -70,6 +70,7 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
       steps: 1,
       toolCalls: 1,
       elapsedMs: 12.5,
+      guessedTokens: 40,
       costUsd: 0.002,
       firstTokenMs: 3.5,
       subagents: { ...usage, costUsd: 0.01 },

@@ -244,11 +244,11 @@ t.test('budgets', async (t) => {
       toolCalls: [{ callId: 'a', name: 'echo', arguments: '{}' }],
       usage: usage(90, 10),
     });
-    t.match(await reported.agent.send(prompt('go')), { reason: { kind: 'max-tokens' }, usage: { steps: 1 } });
+    t.match(await reported.agent.send(prompt('go')), { reason: { kind: 'max-turn-requests', budget: 'tokens' }, usage: { steps: 1 } });
     t.equal(reported.requests[0]?.maxOutputTokens, 100);
     const guessed = new AgentRig(loop, { tools: [echo], budget: { maxTokens: 200 } });
     const end = await guessed.agent.send(prompt('go'));
-    t.match(end, { reason: { kind: 'max-tokens' }, usage: { inputTokens: 0 } });
+    t.match(end, { reason: { kind: 'max-turn-requests', budget: 'tokens' }, usage: { inputTokens: 0 } });
     t.ok(end.usage.steps >= 1 && end.usage.steps < 10);
     assertLegal(guessed);
   });
