@@ -28,6 +28,7 @@ const isRule = members(
     access: listOf(oneOf('read', 'write', 'execute', 'delegate', 'none')),
     paths: listOf(isText),
     commands: listOf(listOf(isText)),
+    providers: listOf(isText),
     network: oneOf('any', 'none'),
   },
   ['name', 'action'],
