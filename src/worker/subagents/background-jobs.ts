@@ -6,7 +6,7 @@
 import type { EventData, LogEvent } from '../../shared/events.ts';
 import type { SubagentResult } from '../../shared/subagent-protocol.ts';
 import { endedWords } from './run-outcome.ts';
-import type { SubagentRun } from './subagent-run.ts';
+import { jobIdOf, type SubagentRun } from './subagent-run.ts';
 
 /** Ended runs whose result can still be read; the oldest go first. */
 const mostEnded = 20;
@@ -24,7 +24,7 @@ export class BackgroundJobs {
   readonly #ended = new Map<string, { readonly description: string; readonly result: SubagentResult }>();
   /** Runs of the stored log without an end, foreground ones among them. */
   readonly #open = new Map<string, Start>();
-  /** Notices that the stored log has not told the model, by run. */
+  /** Notices that the stored log has not told the model, by job. */
   readonly #untold = new Map<string, string>();
   /** Ended by the model itself. */
   readonly #killed = new Set<string>();
@@ -53,9 +53,10 @@ export class BackgroundJobs {
     this.#open.delete(end.runId);
     if (start?.background !== true) return;
     const description = start.description ?? 'no description';
-    this.#remember(end.runId, description, { ...end, output: end.output ?? '' });
+    const jobId = jobIdOf(end.runId);
+    this.#remember(jobId, description, { ...end, output: end.output ?? '' });
     // Who ended the run knows that it ended.
-    if (end.stopReason !== 'aborted') this.#untold.set(end.runId, noticeOf(end.runId, description, end.stopReason));
+    if (end.stopReason !== 'aborted') this.#untold.set(jobId, noticeOf(jobId, description, end.stopReason));
   }
 
   /** Tells again what the model was not told before the session left its thread. */
@@ -66,13 +67,13 @@ export class BackgroundJobs {
 
   /** Takes in a run that has just started. */
   add(run: SubagentRun): void {
-    const { runId, description } = run;
-    this.#running.set(runId, run);
+    const { jobId, description } = run;
+    this.#running.set(jobId, run);
     void run.result.then((result) => {
-      this.#running.delete(runId);
-      this.#remember(runId, description, result);
-      const killed = this.#killed.delete(runId);
-      if (!this.#closed && !killed) this.#notice(noticeOf(runId, description, result.stopReason));
+      this.#running.delete(jobId);
+      this.#remember(jobId, description, result);
+      const killed = this.#killed.delete(jobId);
+      if (!this.#closed && !killed) this.#notice(noticeOf(jobId, description, result.stopReason));
     });
   }
 
@@ -98,20 +99,20 @@ export class BackgroundJobs {
     this.#closed = true;
   }
 
-  #remember(runId: string, description: string, result: SubagentResult): void {
-    this.#ended.set(runId, { description, result });
+  #remember(jobId: string, description: string, result: SubagentResult): void {
+    this.#ended.set(jobId, { description, result });
     const oldest = this.#ended.keys().next().value;
     if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
   }
 
   #markTold(texts: readonly string[]): void {
-    for (const [runId, text] of this.#untold) {
-      if (texts.includes(text)) this.#untold.delete(runId);
+    for (const [jobId, text] of this.#untold) {
+      if (texts.includes(text)) this.#untold.delete(jobId);
     }
   }
 }
 
 /** In brackets, as all notices of the program: it is nobody's request. */
-function noticeOf(runId: string, description: string, stopReason: SubagentResult['stopReason']): string {
-  return `[background subagent job ${runId} (${description}) ${endedWords[stopReason]}; read it with subagent_output]`;
+function noticeOf(jobId: string, description: string, stopReason: SubagentResult['stopReason']): string {
+  return `[background subagent job ${jobId} (${description}) ${endedWords[stopReason]}; read it with subagent_output]`;
 }

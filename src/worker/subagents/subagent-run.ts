@@ -42,6 +42,11 @@ export interface RunParts {
   readonly askUp: (question: SubagentQuestion, signal: AbortSignal) => Promise<boolean>;
 }
 
+/** The id that a model reads; the run's own is unique over all sessions. */
+export function jobIdOf(runId: string): string {
+  return runId.split(':', 1)[0] ?? runId;
+}
+
 export type RunStart = { readonly ok: true } | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** What the model reads for a run that was cancelled before there was one. */
@@ -55,6 +60,8 @@ const cancelWaitMs = 300;
 
 export class SubagentRun {
   readonly runId: string;
+  /** What its model calls it. */
+  readonly jobId: string;
   readonly provider: string;
   readonly description: string;
   readonly background: boolean;
@@ -78,6 +85,7 @@ export class SubagentRun {
   constructor(parts: RunParts) {
     this.#parts = parts;
     this.runId = parts.request.runId;
+    this.jobId = jobIdOf(this.runId);
     this.provider = parts.request.provider;
     this.description = parts.description;
     this.background = parts.background;

@@ -5,10 +5,11 @@
  * Ids count from the log (`agent-1`, `agent-2`, …) and mean something in this session only, so another session's run can
  * neither be named nor reached. Ended background runs are rebuilt from the log: a parked session forgets none.
  */
+import { randomUUID } from 'node:crypto';
 import type { LogEvent, PermissionMode } from '../../shared/events.ts';
 import type { SubagentApi, SubagentProvider, SubagentQuestion, SubagentUsage } from '../../shared/subagent-protocol.ts';
 import { BackgroundJobs, type BackgroundJob } from './background-jobs.ts';
-import { abortedBeforeStart, type RunEvent, SubagentRun } from './subagent-run.ts';
+import { abortedBeforeStart, jobIdOf, type RunEvent, SubagentRun } from './subagent-run.ts';
 
 export interface SubagentRunsParts {
   readonly sessionId: string;
@@ -171,7 +172,7 @@ export class SubagentRuns {
       api: apiOf(provider),
       request: {
         owner: sessionId,
-        runId: `agent-${this.#lastNumber}`,
+        runId: `agent-${this.#lastNumber}:${randomUUID()}`,
         provider,
         prompt,
         cwd,
@@ -194,5 +195,5 @@ export class SubagentRuns {
 }
 
 function numberOf(runId: string): number {
-  return Number(/^agent-(\d{1,9})$/.exec(runId)?.[1] ?? 0);
+  return Number(/^agent-(\d{1,9})$/.exec(jobIdOf(runId))?.[1] ?? 0);
 }

@@ -84,6 +84,6 @@ async function delegate(args: SubagentArgs, provider: string, context: ToolConte
   });
   if (!started.ok) return failed(started.code, `Error: ${started.message}`);
   const { run } = started;
-  if (background) return succeeded(`started background subagent job ${run.runId}`, { jobId: run.runId });
+  if (background) return succeeded(`started background subagent job ${run.jobId}`, { jobId: run.jobId });
   return runOutcome(await run.result);
 }

@@ -11,6 +11,7 @@ import type {
   SubagentStarted,
   SubagentUsage,
 } from '../../../../src/shared/subagent-protocol.ts';
+import { jobIdOf } from '../../../../src/worker/subagents/subagent-run.ts';
 import { SubagentRuns, type SubagentRunsParts } from '../../../../src/worker/subagents/subagent-runs.ts';
 
 export const capabilities = { persona: false, tools: false, depth: false, outputSchema: false, inheritsParentContext: false } as const;
@@ -102,6 +103,7 @@ class FakeChild {
 }
 
 export class FakeAgents implements SubagentApi {
+  /** By job id. */
   readonly children = new Map<string, FakeChild>();
   /** Decides about a start; a child is there when it says so. */
   onStart: (request: SubagentRequest) => Promise<SubagentStarted> = async () => ({ ok: true, capabilities });
@@ -109,19 +111,19 @@ export class FakeAgents implements SubagentApi {
   onDispose: () => Promise<void> = async () => undefined;
 
   child(runId: string): FakeChild {
-    const child = this.children.get(runId);
+    const child = this.children.get(jobIdOf(runId));
     if (child === undefined) throw new Error(`there is no child ${runId}`);
     return child;
   }
 
   async startSubagent(request: SubagentRequest): Promise<SubagentStarted> {
     const child = new FakeChild(request);
-    this.children.set(request.runId, child);
+    this.children.set(jobIdOf(request.runId), child);
     return await this.onStart(request);
   }
 
   async awaitSubagent(_owner: string, runId: string, seq: number) {
-    const child = this.children.get(runId);
+    const child = this.children.get(jobIdOf(runId));
     if (child === undefined) return { ok: false, code: 'NOT_FOUND' } as const;
     return { ok: true, value: await child.news(seq) } as const;
   }

@@ -16,7 +16,14 @@ t.test('a run is logged from its start to its end, charged once, and disposed of
   const rig = new RunsRig({ depth: 1, mode: () => 'accept-edits' });
   const run = await started(rig);
   const child = rig.agents.child('agent-1');
-  t.match(child.request, { owner: 'parent', runId: 'agent-1', cwd: '/work', depth: 2, mode: 'accept-edits', spillDir: '/spill' });
+  t.match(child.request, {
+    owner: 'parent',
+    runId: /^agent-1:[0-9a-f-]{36}$/,
+    cwd: '/work',
+    depth: 2,
+    mode: 'accept-edits',
+    spillDir: '/spill',
+  });
   child.says('Look');
   child.ends({ output: 'Looked.', usage: { ...noUsage, outputTokens: 3 }, logPath: '/log' });
   t.match(await run.result, { stopReason: 'completed', output: 'Looked.' });
@@ -24,9 +31,13 @@ t.test('a run is logged from its start to its end, charged once, and disposed of
   t.ok(child.disposed);
   t.equal(rig.runs.live, 0);
   t.match(rig.charged, [{ outputTokens: 3 }]);
-  t.match(rig.logged('subagent/start'), [{ turn: 1, callId: 'call-1', runId: 'agent-1', description: 'Look around', background: false }]);
-  t.match(rig.logged('subagent/activity'), [{ callId: 'call-1', runId: 'agent-1', activity: { kind: 'text', text: 'Look' } }]);
-  t.match(rig.logged('subagent/end'), [{ runId: 'agent-1', stopReason: 'completed', usage: { outputTokens: 3 }, logPath: '/log' }]);
+  t.match(rig.logged('subagent/start'), [
+    { turn: 1, callId: 'call-1', runId: child.request.runId, description: 'Look around', background: false },
+  ]);
+  t.match(rig.logged('subagent/activity'), [{ callId: 'call-1', runId: child.request.runId, activity: { kind: 'text', text: 'Look' } }]);
+  t.match(rig.logged('subagent/end'), [
+    { runId: child.request.runId, stopReason: 'completed', usage: { outputTokens: 3 }, logPath: '/log' },
+  ]);
   t.equal(rig.events.at(-1)?.type, 'subagent/end');
   t.notOk('output' in (rig.logged('subagent/end')[0] ?? {}), "a foreground run's output is its call's result");
 });
@@ -162,14 +173,14 @@ t.test('a question that is open when its run ends is taken back', async (t) => {
 t.test('a background run outlives its turn, says when it ends, and can be read', async (t) => {
   const rig = new RunsRig();
   const run = await started(rig, { background: true, description: 'Count files' });
-  t.equal(run.runId, 'agent-1');
+  t.equal(run.jobId, 'agent-1');
   rig.abort.abort();
   t.equal(rig.runs.job('agent-1')?.state, 'running');
   rig.agents.child('agent-1').ends({ output: 'Seven.' });
   await run.gone();
   t.match(rig.runs.job('agent-1'), { state: 'ended', result: { output: 'Seven.' } });
   t.same(rig.notices, ['[background subagent job agent-1 (Count files) completed; read it with subagent_output]']);
-  t.match(rig.logged('subagent/end'), [{ runId: 'agent-1', output: 'Seven.' }]);
+  t.match(rig.logged('subagent/end'), [{ runId: run.runId, output: 'Seven.' }]);
   t.equal(rig.runs.job('agent-9'), undefined);
 });
 
@@ -233,11 +244,11 @@ t.test('after a replay ended jobs can be read, lost ones are closed, and untold 
   );
   t.match(second.runs.job('agent-2'), { result: { stopReason: 'completed', output: 'of untold' } });
   t.match(second.logged('subagent/end'), [
-    { runId: 'agent-3', stopReason: 'error', diagnostic: /not recorded/ },
-    { runId: 'agent-4', stopReason: 'error' },
+    { runId: /^agent-3:/, stopReason: 'error', diagnostic: /not recorded/ },
+    { runId: /^agent-4:/, stopReason: 'error' },
   ]);
   t.match(second.notices, [/agent-2 \(untold\) completed/, /agent-3 \(lost\) failed/]);
-  t.equal((await started(second)).runId, 'agent-5', 'ids go on where the log ended');
+  t.equal((await started(second)).jobId, 'agent-5', 'ids go on where the log ended');
 
   const third = new RunsRig();
   for (const event of asLog([...log, ...second.events.filter(({ type }) => type === 'subagent/end')])) third.runs.observe(event);
