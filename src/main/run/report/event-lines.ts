@@ -1,0 +1,115 @@
+/** Events that are one line in a transcript: waits, retries, decisions, subagents, changes of mode and history. */
+import type { EventData, TurnEndReason } from '../../../shared/events.ts';
+import type { SubagentActivity } from '../../../shared/subagent-protocol.ts';
+import { costText, countText, durationText } from '../view/figures.ts';
+import { excerptOf, visibleLine } from '../view/visible-text.ts';
+import { type Html, html, preformatted } from './html.ts';
+
+const longestText = 300;
+const longestSummary = 32 * 1024;
+
+export function eventLine(content: Html, bad = false): Html {
+  return html`<p class="event${bad ? ' bad' : ''}">${content}</p>
+`;
+}
+
+export function retryLine(data: EventData['llm/retry']): Html {
+  const when = `attempt ${data.attempt} of ${data.maxAttempts} failed, next in ${durationText(data.delayMs)}`;
+  return eventLine(html`model call retried: ${when} — ${visibleLine(data.code, 60)}: ${visibleLine(data.message, longestText)}`, true);
+}
+
+export function waitLine(data: EventData['llm/wait']): Html {
+  return eventLine(html`waited ${durationText(data.waitedMs)} for a place at the model, ${countText(data.position)} before it`);
+}
+
+export function askedLine(data: EventData['permission/asked']): Html {
+  return html`permission asked: ${visibleLine(data.title, longestText)}`;
+}
+
+export function decidedLine(data: EventData['permission/decided']): Html {
+  const rule = data.rule === undefined ? undefined : html`, rule <b>${visibleLine(data.rule, 120)}</b>`;
+  const grant = data.grant === undefined ? undefined : html`, for <code>${visibleLine(data.grant, longestText)}</code>`;
+  return html`permission: <b>${visibleLine(data.outcome, 40)}</b> by ${visibleLine(data.by, 40)}${rule}${grant}`;
+}
+
+export function prunedLine(data: EventData['history/pruned']): Html {
+  return eventLine(
+    html`${data.callIds.length} older results were cut to ${countText(data.keepChars)} characters for the model; they are whole here`,
+  );
+}
+
+export function compactedBlock(data: EventData['history/compacted']): Html {
+  return html`<details class="item"><summary>the conversation up to here was replaced by a summary for the model; it is whole here</summary>
+${preformatted(excerptOf(data.summary, longestSummary))}</details>
+`;
+}
+
+export function todoBlock({ todos }: EventData['todo/write']): Html {
+  const marks = { pending: '☐', in_progress: '▸', completed: '☑' } as const;
+  const items = todos.map(({ content, status }) => {
+    return html`<li${status === 'completed' ? html` class="done"` : undefined}>${marks[status]} ${visibleLine(content, longestText)}</li>`;
+  });
+  return html`<div class="item"><p class="who">plan</p><ul class="todo">${items}</ul></div>
+`;
+}
+
+export function subagentStartLine(data: EventData['subagent/start']): Html {
+  const kind = data.background ? 'background subagent' : 'subagent';
+  return html`${kind} ${visibleLine(data.runId, 60)} started at ${visibleLine(data.provider, 60)} in <code>${visibleLine(data.cwd, longestText)}</code>`;
+}
+
+export function subagentEndLine(data: EventData['subagent/end']): Html {
+  const { usage } = data;
+  const tokens = usage === undefined ? undefined : `, ${usageText(usage)}`;
+  const cost = usage?.costUsd === undefined ? undefined : `, ${costText(usage.costUsd)}`;
+  const why = data.diagnostic === undefined ? undefined : html`: ${visibleLine(data.diagnostic, longestText)}`;
+  const log = data.logPath === undefined ? undefined : html`; log ${visibleLine(data.logPath, longestText)}`;
+  return html`subagent ${visibleLine(data.runId, 60)} ended: <b>${visibleLine(data.stopReason, 40)}</b> after ${durationText(data.durationMs)}${tokens}${cost}${why}${log}`;
+}
+
+/** What a child did, in a line; `undefined` for its text, which its result holds. */
+export function activityLine(activity: SubagentActivity): Html | undefined {
+  switch (activity.kind) {
+    case 'tool':
+      return html`↳ ${visibleLine(activity.title, longestText)} (${visibleLine(activity.status, 20)})`;
+    case 'plan':
+      return html`↳ plan of ${activity.entries.length} steps`;
+    case 'image':
+      return html`↳ image ${visibleLine(activity.path, longestText)}`;
+    case 'text':
+    case 'usage':
+    default:
+      return undefined;
+  }
+}
+
+interface Tokens {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly reasoningTokens: number;
+}
+
+/** `in 1,234 (1,000 cached), out 88 (40 reasoning)`. */
+export function usageText(usage: Tokens): string {
+  const cached = usage.cacheReadTokens === 0 ? '' : ` (${countText(usage.cacheReadTokens)} cached)`;
+  const reasoning = usage.reasoningTokens === 0 ? '' : ` (${countText(usage.reasoningTokens)} reasoning)`;
+  return `in ${countText(usage.inputTokens + usage.cacheReadTokens)}${cached}, out ${countText(usage.outputTokens)}${reasoning}`;
+}
+
+export function reasonText(reason: TurnEndReason): string {
+  switch (reason.kind) {
+    case 'max-turn-requests':
+      return `${reason.kind}: the budget of ${reason.budget}${reason.scope === undefined ? '' : ` of the ${reason.scope}`} is spent`;
+    case 'error':
+      return `error ${visibleLine(reason.code, 60)}: ${visibleLine(reason.message, longestText)}`;
+    case 'completed':
+    case 'max-tokens':
+    case 'refusal':
+    case 'cancelled':
+    case 'disposed':
+    case 'interrupted':
+    default:
+      return reason.kind;
+  }
+}

@@ -1,0 +1,76 @@
+/** One attempt as a row of the report's table. Sort keys stand in `data-v`; labels for small screens in `data-l`. */
+import type { JobResult } from '../job-result.ts';
+import { reasonText } from '../view/end-text.ts';
+import { costText, countText, durationText, shortCount } from '../view/figures.ts';
+import { tailOf, visibleLine } from '../view/visible-text.ts';
+import { type Html, html } from './html.ts';
+import { statusChip } from './status-chips.ts';
+
+const longestKey = 120;
+const longestLabel = 60;
+const mostLabels = 6;
+const longestCheck = 140;
+const longestReason = 240;
+
+export interface Column {
+  readonly name: string;
+  /** Sorts by number. */
+  readonly numeric?: true;
+}
+
+export const columns: readonly Column[] = [
+  { name: 'job' },
+  { name: 'status' },
+  { name: 'stop reason' },
+  { name: 'duration', numeric: true },
+  { name: 'tokens', numeric: true },
+  { name: 'cost', numeric: true },
+  { name: 'check' },
+  { name: 'error' },
+  { name: 'labels' },
+];
+
+/** @param link to the job's page, from the report */
+export function jobRow(result: JobResult, link: string): Html {
+  const { usage, costUsd, times, status } = result;
+  const tokens = usage === undefined ? undefined : usage.inputTokens + usage.cacheReadTokens + usage.outputTokens;
+  const tries = result.tries > 1 ? html` <small>${result.tries} tries</small>` : undefined;
+  return html`<tr data-s="${status}"><td class="job"><a href="${link}">${visibleLine(result.key, longestKey)}</a></td>
+<td data-l="status">${statusChip(status)}${tries}</td>
+<td data-l="stop reason">${visibleLine(result.stopReason ?? '', 40)}</td>
+<td data-l="duration" class="n" data-v="${Math.round(times.totalMs)}">${durationText(times.totalMs)}</td>
+<td data-l="tokens" class="n" data-v="${tokens ?? -1}"${tokensTitle(result)}>${tokens === undefined ? '' : shortCount(tokens)}</td>
+<td data-l="cost" class="n" data-v="${costUsd ?? -1}">${costUsd === undefined ? '' : costText(costUsd)}</td>
+<td data-l="check" class="x">${checkText(result)}</td>
+<td data-l="error" class="x">${status === 'failed' ? '' : reasonText(result).slice(0, longestReason)}</td>
+<td data-l="labels">${labelsOf(result)}</td></tr>
+`;
+}
+
+function tokensTitle({ usage }: JobResult): Html | undefined {
+  if (usage === undefined) return undefined;
+  const parts = [
+    `input ${countText(usage.inputTokens)}`,
+    `cached ${countText(usage.cacheReadTokens)}`,
+    `output ${countText(usage.outputTokens)}`,
+    `${countText(usage.steps)} steps`,
+    `${countText(usage.toolCalls)} tool calls`,
+  ];
+  return html` title="${parts.join(', ')}"`;
+}
+
+function checkText({ check }: JobResult): string {
+  if (check === undefined) return '';
+  const how = check.timedOut ? 'timed out' : check.signal === null ? `exit ${check.exitCode ?? '?'}` : check.signal;
+  const lines = tailOf(check.output, 2000).trimEnd().split('\n');
+  const last = visibleLine(lines.at(-1) ?? '', longestCheck);
+  return last === '' ? how : `${how}: ${last}`;
+}
+
+function labelsOf({ labels }: JobResult): Html[] {
+  const entries = Object.entries(labels);
+  const shown = entries.slice(0, mostLabels).map(([name, value]) => {
+    return html`<span class="label">${visibleLine(name, longestLabel)}=${visibleLine(value, longestLabel)}</span> `;
+  });
+  return entries.length > mostLabels ? [...shown, html`<small>+${entries.length - mostLabels}</small>`] : shown;
+}

@@ -1,0 +1,79 @@
+/**
+ * Writes `report.html` and a page for each job. Rows go out as they are read, so that memory does not grow with the run.
+ */
+import { mkdir } from 'node:fs/promises';
+import type { JobResult } from '../job-result.ts';
+import { isGood } from '../view/statuses.ts';
+import { FileSink } from './file-sink.ts';
+import { type Html, html } from './html.ts';
+import { jobRow } from './job-row.ts';
+import { reportLink, transcriptLink, transcriptName, transcriptsDir } from './page-names.ts';
+import { pageFoot, pageHead, type PageShell } from './page-shell.ts';
+import { reportStyle } from './page-style.ts';
+import { reportHead, reportTitle, tableFoot, tableHead } from './report-page.ts';
+import { reportScript } from './report-script.ts';
+import type { RunExporter, RunFacts } from './run-exporter.ts';
+import { writeJobPage } from './write-job-page.ts';
+
+/** More make a page that browsers no longer take well. Good attempts give way to others. */
+const mostRows = 20_000;
+
+export class ReportFile implements RunExporter {
+  readonly name = 'report';
+  readonly path: string;
+  readonly #mostRows: number;
+  #sink: FileSink | undefined;
+  #promptsOf: RunFacts['promptsOf'] = () => undefined;
+  #shell: PageShell = { title: '', style: reportStyle, script: reportScript };
+  /** How many more rows of each kind there is room for. */
+  #goodRows = 0;
+  #otherRows = 0;
+
+  constructor(path: string, rows = mostRows) {
+    this.path = path;
+    this.#mostRows = rows;
+  }
+
+  async open(facts: RunFacts): Promise<void> {
+    await mkdir(transcriptsDir(this.path), { recursive: true });
+    const good = facts.stats.of('passed') + facts.stats.of('completed');
+    this.#otherRows = Math.min(this.#mostRows, facts.stats.count - good);
+    this.#goodRows = Math.min(good, this.#mostRows - this.#otherRows);
+    this.#promptsOf = facts.promptsOf;
+    this.#shell = { ...this.#shell, title: reportTitle(facts) };
+    this.#sink = await FileSink.open(this.path);
+    const omitted = facts.stats.count - this.#otherRows - this.#goodRows;
+    await this.#write(html`${pageHead(this.#shell)}${reportHead(facts)}${tableHead(facts, omitted)}`);
+  }
+
+  async add(result: JobResult): Promise<void> {
+    await writeJobPage(result, {
+      path: `${transcriptsDir(this.path)}/${transcriptName(result.key)}`,
+      reportLink: reportLink(this.path),
+      prompts: this.#promptsOf(result),
+    });
+    if (this.#hasRoomFor(result)) await this.#write(jobRow(result, transcriptLink(this.path, result.key)));
+  }
+
+  async close(): Promise<void> {
+    await this.#write(html`${tableFoot()}${pageFoot(this.#shell)}`);
+    await this.#sink?.close();
+  }
+
+  async abandon(): Promise<void> {
+    await this.#sink?.abandon();
+  }
+
+  #hasRoomFor({ status }: JobResult): boolean {
+    if (isGood(status)) {
+      this.#goodRows -= 1;
+      return this.#goodRows >= 0;
+    }
+    this.#otherRows -= 1;
+    return this.#otherRows >= 0;
+  }
+
+  async #write(part: Html): Promise<void> {
+    await this.#sink?.write(part.text);
+  }
+}
