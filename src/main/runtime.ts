@@ -13,6 +13,7 @@ import { ModelLimiter } from './limiter/model-limiter.ts';
 import { Admission } from './sessions/admission.ts';
 import { SessionTable } from './sessions/session-table.ts';
 import { TurnWatch } from './sessions/turn-watch.ts';
+import { Telemetry } from './telemetry/telemetry.ts';
 import { BrokerThread } from './threads/broker-thread.ts';
 import { SessionThreads } from './threads/session-threads.ts';
 import type { ThreadLane } from './threads/thread-lane.ts';
@@ -33,16 +34,33 @@ export interface RuntimeParts {
   readonly permissions: PermissionChannel;
 }
 
+interface StartedParts {
+  readonly threads: SessionThreads;
+  readonly broker: BrokerThread;
+  readonly limiter: ModelLimiter;
+  readonly telemetry: Telemetry;
+}
+
 export class Runtime {
   readonly sessions: SessionTable;
   readonly #parts: RuntimeParts;
   readonly #threads: SessionThreads;
   readonly #broker: BrokerThread;
+  readonly #limiter: ModelLimiter;
+  readonly #telemetry: Telemetry;
   readonly #watchdog: Watchdog;
 
   static async start(parts: RuntimeParts): Promise<Runtime> {
     const { config, diagnostics, permissions } = parts;
+    const serverNonce = randomUUID();
     const limiter = new ModelLimiter(config.limiter);
+    const telemetry = new Telemetry({
+      config,
+      diagnostics,
+      instance: serverNonce,
+      limiter: () => limiter.status(),
+      queuedBytes: () => parts.writer.queuedBytes,
+    });
     const broker = new BrokerThread({
       entryPath: parts.brokerPath,
       withheldVariables: parts.withheldVariables,
@@ -52,11 +70,12 @@ export class Runtime {
     const threads = await SessionThreads.start({
       config,
       entryPath: parts.sessionThreadPath,
-      serverNonce: randomUUID(),
+      serverNonce,
       ownDirectories: [config.stateDir, ...parts.configDirectories],
       writer: parts.writer,
       diagnostics,
-      services: (lane) => servicesFor(lane, { permissions, diagnostics, limiter }),
+      services: (lane) => servicesFor(lane, { permissions, diagnostics, limiter, telemetry }),
+      counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
       // A session that lost its thread leaves open requests and processes behind.
       onDeparted: async (sessionId) => {
@@ -64,14 +83,18 @@ export class Runtime {
         await broker.releaseOwner(sessionId);
       },
     });
-    return new Runtime(parts, threads, broker);
+    const runtime = new Runtime(parts, { threads, broker, limiter, telemetry });
+    await telemetry.start(() => runtime.sessions.status());
+    return runtime;
   }
 
-  private constructor(parts: RuntimeParts, threads: SessionThreads, broker: BrokerThread) {
+  private constructor(parts: RuntimeParts, { threads, broker, limiter, telemetry }: StartedParts) {
     const { config, diagnostics } = parts;
     this.#parts = parts;
     this.#threads = threads;
     this.#broker = broker;
+    this.#limiter = limiter;
+    this.#telemetry = telemetry;
     this.#watchdog = new Watchdog(config.stuckThreadMs, (lane) => {
       diagnostics.log('warn', `thread ${lane.threadId} shows no heartbeat and is ended`);
       void threads.terminate(lane.threadId);
@@ -82,6 +105,8 @@ export class Runtime {
       threads,
       admission: new Admission(maxRunning, maxWaitingTurns),
       turns: new TurnWatch(this.#watchdog),
+      counters: telemetry.counters,
+      figures: () => telemetry.figures(),
     });
   }
 
@@ -92,8 +117,9 @@ export class Runtime {
     this.#watchdog.stop();
     if (afterFault) this.sessions.failAll(new ServerError('INTERNAL', 'The server met an unexpected fault and is going down.'));
     await Promise.race([this.sessions.disposeAll(), deadline]);
+    this.#limiter.close();
     await this.#threads.close();
-    await this.#broker.shutdown(shutdownGraceMs);
+    await Promise.all([this.#broker.shutdown(shutdownGraceMs), this.#telemetry.stop()]);
   }
 
   /** Kills every child process at once, without waiting: the process itself is about to go. */
@@ -106,14 +132,19 @@ interface ServiceParts {
   readonly permissions: PermissionChannel;
   readonly diagnostics: Diagnostics;
   readonly limiter: ModelLimiter;
+  readonly telemetry: Telemetry;
 }
 
-function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter }: ServiceParts): MainServices {
+function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter, telemetry }: ServiceParts): MainServices {
   return {
     ...laneSlots(limiter, lane.drained),
-    requestPermission: (request) => permissions.ask(lane, request),
+    requestPermission: async (request) => {
+      const answer = await permissions.ask(lane, request);
+      telemetry.counters.permissionAnswered(answer);
+      return answer;
+    },
     withdrawPermission: async (sessionId, requestKey) => permissions.withdraw(sessionId, requestKey),
-    reportTrace: async () => undefined,
+    reportTrace: async (trace) => telemetry.takeTrace(trace),
     log: async (level, message) => diagnostics.log(level, message),
   };
 }

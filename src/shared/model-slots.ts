@@ -50,4 +50,8 @@ export interface LimiterStatus {
   readonly waiting: number;
   /** Milliseconds until the provider may be asked again; `0` when it may be now. */
   readonly pausedMs: number;
+  /** Calls that got a place since the start. */
+  readonly calls: number;
+  /** Of these, the ones that the provider refused as too many. */
+  readonly overloads: number;
 }

@@ -56,6 +56,7 @@ export class ModelLimiter {
   readonly #leases = new Map<number, Lease>();
   #waiting = 0;
   #lastLease = 0;
+  #overloads = 0;
   #closed = false;
 
   constructor({ maxConcurrency, slowStart, clock = systemClock, random = Math.random }: ModelLimiterOptions) {
@@ -121,6 +122,8 @@ export class ModelLimiter {
       running: this.#leases.size,
       waiting: this.#waiting,
       pausedMs: Math.ceil(this.#pause.leftMs),
+      calls: this.#lastLease,
+      overloads: this.#overloads,
     };
   }
 
@@ -165,6 +168,7 @@ export class ModelLimiter {
     if (report.outcome === 'ok') {
       this.#limit.succeeded(this.#leases.size);
     } else {
+      this.#overloads += 1;
       this.#limit.overloaded(leaseId, this.#leases.size, this.#lastLease);
       if (report.retryAfterMs !== undefined) this.#pause.begin(report.retryAfterMs);
     }

@@ -1,19 +1,24 @@
 /**
- * What the server is doing, in numbers: the answer to `_status`.
+ * What the server is doing, in numbers: the answer to `_status`, and what the metrics are read from.
  */
 import type { Isolation } from '../../shared/config.ts';
+import type { LimiterStatus } from '../../shared/model-slots.ts';
+import type { LoopLagFigures } from '../telemetry/loop-lag.ts';
+import type { Totals } from '../telemetry/server-counters.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
 import type { ThreadLane } from '../threads/thread-lane.ts';
 import type { Admission } from './admission.ts';
 import type { Session } from './session.ts';
 
-export interface ServerStatus {
+export interface ServerStatus extends ServerFigures {
   readonly isolation: Isolation;
   readonly sessions: {
     /** Created or loaded on this connection and not closed. */
     readonly open: number;
-    /** On a thread now; the others are parked. */
+    /** On a thread now. */
     readonly attached: number;
+    /** On none. */
+    readonly parked: number;
     /** On a thread that another session is on, too. */
     readonly sharing: number;
   };
@@ -24,25 +29,58 @@ export interface ServerStatus {
     /** Admitted by their session, waiting for a slot. */
     readonly waiting: number;
   };
+  readonly prompts: {
+    /** Behind an earlier one of their session. */
+    readonly queued: number;
+  };
+}
+
+/** What is not about sessions. */
+export interface ServerFigures {
+  /** One per provider; none for a model that runs in this process. */
+  readonly limiters: readonly (LimiterStatus & { /** Host and port of the base URL. */ readonly provider: string })[];
+  readonly totals: Totals;
+  readonly process: {
+    readonly uptimeMs: number;
+    /** Of the whole process. */
+    readonly rssBytes: number;
+    /** Of the main thread. */
+    readonly heapUsedBytes: number;
+    /** Of the main thread, since the last look or in the last ten seconds; zeros at the first look. */
+    readonly loopLagMs: LoopLagFigures;
+  };
+  readonly output: {
+    /** Bytes that the client has not yet taken. */
+    readonly queuedBytes: number;
+  };
+  /** Present when traces are exported. */
+  readonly spans?: { readonly exported: number; readonly failed: number };
+  /** Present when metrics are served. */
+  readonly metrics?: { readonly port: number };
 }
 
 export function serverStatus(
   isolation: Isolation,
   sessions: Iterable<Session>,
-  parts: { readonly threads: SessionThreads; readonly admission: Admission },
+  parts: { readonly threads: SessionThreads; readonly admission: Admission; readonly figures: () => ServerFigures },
 ): ServerStatus {
   const perLane = new Map<ThreadLane, number>();
   let open = 0;
-  for (const { attached } of sessions) {
+  let queued = 0;
+  for (const { attached, unsettledPrompts } of sessions) {
     open += 1;
+    queued += Math.max(0, unsettledPrompts - 1);
     if (attached !== undefined) perLane.set(attached.lane, (perLane.get(attached.lane) ?? 0) + 1);
   }
   const counts = [...perLane.values()];
+  const attached = sum(counts);
   return {
     isolation,
-    sessions: { open, attached: sum(counts), sharing: sum(counts.filter((count) => count > 1)) },
+    sessions: { open, attached, parked: open - attached, sharing: sum(counts.filter((count) => count > 1)) },
     threads: parts.threads.threadCount,
     turns: { running: parts.admission.running, waiting: parts.admission.waiting },
+    prompts: { queued },
+    ...parts.figures(),
   };
 }
 

@@ -12,6 +12,12 @@ interface Waiting {
 export class Completions {
   #next = 1;
   readonly #waiting = new Map<number, Waiting>();
+  readonly #onTurn: (outcome: TurnOutcome) => void;
+
+  /** @param onTurn told of every turn's end, also when nobody waits for it any more */
+  constructor(onTurn: (outcome: TurnOutcome) => void = () => undefined) {
+    this.#onTurn = onTurn;
+  }
 
   /** A number for a prompt and the promise of its end. */
   expectTurn(): { readonly requestId: number; readonly end: Promise<TurnOutcome> } {
@@ -28,6 +34,7 @@ export class Completions {
   }
 
   settle(completion: Completion): void {
+    if (completion.kind === 'turn') this.#onTurn(completion.outcome);
     const waiting = this.#waiting.get(completion.requestId);
     this.#waiting.delete(completion.requestId);
     if (completion.kind === 'turn') waiting?.turn?.(completion.outcome);

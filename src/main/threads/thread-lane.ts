@@ -6,8 +6,17 @@ import type { MessagePort } from 'node:worker_threads';
 import { expose, portEndpoint } from '../../shared/comlink.ts';
 import { type CreditReturn, creditReturnBytes, type DataBatch, type MainServices, type ThreadPorts } from '../../shared/thread-protocol.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
+import type { ServerCounters } from '../telemetry/server-counters.ts';
 import type { Completions } from './completions.ts';
 import { OpenCards } from './open-cards.ts';
+
+export interface ThreadLaneParts {
+  readonly writer: FrameWriter;
+  readonly completions: Completions;
+  readonly services: (lane: ThreadLane) => MainServices;
+  /** Absent where nobody counts. */
+  readonly counters?: Pick<ServerCounters, 'updatesWritten'>;
+}
 
 export class ThreadLane {
   readonly threadId: number;
@@ -19,22 +28,20 @@ export class ThreadLane {
   readonly #writer: FrameWriter;
   readonly #completions: Completions;
   readonly #services: MainServices;
+  readonly #counters: Pick<ServerCounters, 'updatesWritten'> | undefined;
   readonly #openCards = new OpenCards();
   #lastBatch = 0;
   #unreturnedBytes = 0;
   #batchWaiters: { readonly batch: number; readonly resolve: () => void }[] = [];
 
-  constructor(
-    threadId: number,
-    ports: ThreadPorts,
-    parts: { readonly writer: FrameWriter; readonly completions: Completions; readonly services: (lane: ThreadLane) => MainServices },
-  ) {
+  constructor(threadId: number, ports: ThreadPorts, parts: ThreadLaneParts) {
     this.threadId = threadId;
     this.#data = ports.data;
     this.#control = ports.control;
     this.#heartbeat = new Int32Array(ports.heartbeat);
     this.#writer = parts.writer;
     this.#completions = parts.completions;
+    this.#counters = parts.counters;
     this.#data.on('message', (batch: DataBatch) => this.#take(batch));
     this.drained = new Promise((resolve) =>
       this.#data.once('close', () => {
@@ -71,6 +78,7 @@ export class ThreadLane {
   /** Completions are settled after the text was queued: the response is written behind it. */
   #take(batch: DataBatch): void {
     if (batch.text !== '') this.#writer.write(batch.text, () => this.#written(batch.bytes));
+    this.#counters?.updatesWritten(batch.frames, batch.bytes);
     for (const change of batch.cards) this.#openCards.note(change);
     for (const completion of batch.completions) this.#completions.settle(completion);
     for (const { leaseId, report } of batch.released ?? []) void this.#services.releaseModelSlot(leaseId, report);

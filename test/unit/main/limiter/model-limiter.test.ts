@@ -45,7 +45,7 @@ t.test('who finds room goes at once; the others wait and are told how long and b
   for (const name of ['a', 'b', 'c', 'd']) rig.ask(name);
   await settled();
   t.equal(rig.order, 'a b');
-  t.same(rig.limiter.status(), { limit: 2, max: 2, running: 2, waiting: 2, pausedMs: 0 });
+  t.same(rig.limiter.status(), { limit: 2, max: 2, running: 2, waiting: 2, pausedMs: 0, calls: 2, overloads: 0 });
   await rig.clock.advance(700);
   await rig.release('a');
   await rig.release('b');
@@ -182,7 +182,11 @@ t.test('Retry-After holds back every call, and those held back do not start in o
   await rig.release('a', { outcome: 'overloaded', retryAfterMs: 2000 });
   await rig.release('b', { outcome: 'overloaded', retryAfterMs: 500 });
   for (const name of ['c', 'd', 'e', 'f']) await rig.release(name, other);
-  t.same(rig.limiter.status(), { limit: 3, max: 6, running: 0, waiting: 3, pausedMs: 2000 }, 'halved once, and the longer wish counts');
+  t.match(
+    rig.limiter.status(),
+    { limit: 3, max: 6, running: 0, waiting: 3, pausedMs: 2000, calls: 6, overloads: 2 },
+    'halved once, and the longer wish counts',
+  );
   await rig.clock.advance(1999);
   t.equal(rig.granted.length, 6, 'nobody goes before');
   rig.ask('newcomer');
@@ -224,7 +228,7 @@ t.test('a call that waits for its moment after a pause heeds the next pause, and
   await rig.clock.advance(400);
   t.equal(rig.granted.at(-1)?.name, 'e');
   await rig.release('e');
-  t.same({ ...rig.limiter.status(), limit: 0 }, { limit: 0, max: 8, running: 0, waiting: 0, pausedMs: 0 }, 'no place is lost');
+  t.match(rig.limiter.status(), { max: 8, running: 0, waiting: 0, pausedMs: 0 }, 'no place is lost');
 });
 
 t.test('a withdrawn request leaves at once, wherever it stands', async (t) => {
