@@ -13,6 +13,7 @@ import type { PermissionCall } from '../permission/permission-gate.ts';
 import { ContentBudget } from './size-caps.ts';
 import { promptUpdates, retryUpdates, textUpdates } from './text-updates.ts';
 import { sliceWhole } from '../display/title-line.ts';
+import { SubagentCards } from './subagent-card.ts';
 import { ToolCards, type ToolPresenter } from './tool-cards.ts';
 import { type ChunkKind, UpdateFrames } from './update-frame.ts';
 
@@ -36,6 +37,7 @@ export class Projector {
   readonly #replay: boolean;
   readonly #frames: UpdateFrames;
   readonly #cards: ToolCards;
+  readonly #subagents = new SubagentCards();
 
   constructor(options: ProjectorOptions) {
     this.#profile = options.profile;
@@ -62,6 +64,11 @@ export class Projector {
   /** {@link project} and {@link frame} together. */
   projectFrames(event: EventInput): string[] {
     return this.project(event).map((update) => this.#frames.frame(update));
+  }
+
+  /** Ends as failed whatever card is open, for a log that breaks off in the middle of a turn. */
+  endCardFrames(): string[] {
+    return this.#profile === 'editor' ? this.#cards.endAll().map((update) => this.#frames.frame(update)) : [];
   }
 
   /** The hot path of `assistant/chunk`: its frame, or an empty string where the profile shows no streamed text. */
@@ -94,14 +101,25 @@ export class Projector {
         return [{ sessionUpdate: 'current_mode_update', currentModeId: event.data.mode }];
       case 'llm/retry':
         return retryUpdates(event.data);
+      case 'subagent/start':
+        this.#subagents.start(event.data);
+        return [];
+      case 'subagent/activity':
+        return this.#progress(event.data.callId, this.#subagents.activity(event.data));
+      case 'subagent/end':
+        this.#subagents.end(event.data);
+        return [];
+      // A question about a call that runs already is one of its child: until now the card has shown that.
+      case 'permission/decided':
+        return this.#cards.restore(event.data.callId, this.#subagents.shown(event.data.callId));
       // A start closes what a turn without an end left behind.
       case 'turn/start':
       case 'turn/end':
+        this.#subagents.endAll();
         return this.#cards.endAll();
       case 'thread/attached':
       // The question is a request of its own; the answer shows in what happens to the call.
       case 'permission/asked':
-      case 'permission/decided':
       case 'step/start':
       case 'step/end':
       case 'request/header':
@@ -113,6 +131,10 @@ export class Projector {
         // An event of a newer log has no view here. The lint rule for switches keeps the list above complete.
         return [];
     }
+  }
+
+  #progress(callId: string, text: string | undefined): SessionUpdate[] {
+    return text === undefined || text === '' ? [] : this.#cards.progress(callId, text);
   }
 }
 

@@ -28,6 +28,7 @@ interface InFlightCall {
   readonly presenter: ToolPresenter | undefined;
   readonly args: JsonValue;
   readonly card: ToolCallView['card'];
+  readonly members: CallCard;
   started: boolean;
 }
 
@@ -46,7 +47,7 @@ export class ToolCards {
     const presenter = this.#options.presenterOf(data.name);
     const context = this.#context(data.callId, data.name, args);
     const shown = presentCall(presenter, args, context);
-    this.#inFlight.set(data.callId, { presenter: shown.presenter, args, card: shown.card, started: false });
+    this.#inFlight.set(data.callId, { presenter: shown.presenter, args, card: shown.card, members: shown.members, started: false });
     return [{ sessionUpdate: 'tool_call', ...shown.members, status: 'pending' }];
   }
 
@@ -56,6 +57,21 @@ export class ToolCards {
     if (call === undefined || call.started) return [];
     call.started = true;
     return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, status: 'in_progress' }];
+  }
+
+  /** What a running call's child does, in place of the card's content. Nothing for a call that has ended. */
+  progress(callId: string, text: string): SessionUpdate[] {
+    if (this.#inFlight.get(callId)?.started !== true) return [];
+    return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, content: [textContent(text, new ContentBudget())] }];
+  }
+
+  /** The card of a running call as it was before a question in its name showed something else in it. */
+  restore(callId: string, progress: string | undefined): SessionUpdate[] {
+    const call = this.#inFlight.get(callId);
+    if (call === undefined || !call.started) return [];
+    const { title, rawInput, content = [] } = call.members;
+    const shown = progress === undefined ? content : [textContent(progress, new ContentBudget())];
+    return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, title, rawInput, content: shown }];
   }
 
   /** The last update of a call; nothing for a call that was never shown or has already ended. */
