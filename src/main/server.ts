@@ -48,7 +48,10 @@ class Server {
     this.#options = options;
     this.#diagnostics = new Diagnostics(config.logLevel);
     this.#diagnostics.adoptConsole();
-    this.#permissions = new PermissionChannel(() => this.#connection?.client);
+    this.#permissions = new PermissionChannel(
+      () => this.#connection?.client,
+      (sessionId) => this.#runtime?.sessions.find(sessionId)?.identity,
+    );
     this.#stopped = onceStopped(this.#diagnostics, () => this.#runtime?.killChildrenNow());
     this.#writer = new FrameWriter(output, {
       stalledReaderMs: config.stalledReaderMs,

@@ -34,6 +34,8 @@ export interface SessionTask {
   readonly settings: SessionSettings;
   /** What the client asked for; those of the log's header are among them. */
   readonly options: SessionOptions;
+  /** Sends the log and follows it; takes no lock and writes nothing. */
+  readonly readOnly?: true;
   /** `_meta.terminal_output` and the like, fixed when the session is attached. */
   readonly client: ClientTraits;
   readonly port: MessagePort;

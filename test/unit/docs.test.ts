@@ -100,7 +100,7 @@ t.test('the tables of tools, modes, methods and capabilities are those of the pr
     version: '0',
     ripgrepPath: undefined,
   });
-  const capabilities = initializeResponse(config).agentCapabilities ?? {};
+  const capabilities = initializeResponse(config, 'editor').agentCapabilities ?? {};
   t.same(
     rowsOf(section('Protocol'), '| capability')
       .map(([name]) => unquoted(name))

@@ -1,10 +1,10 @@
 /**
- * `initialize` and `authenticate`: what this server is, what works, and what the client can show.
+ * `initialize` and `authenticate`: what this server is and what works.
  */
-import type { AuthMethod, InitializeRequest, InitializeResponse } from '@agentclientprotocol/sdk';
-import type { ModelConfig, ServerConfig } from '../../shared/config.ts';
+import type { AuthMethod, InitializeResponse } from '@agentclientprotocol/sdk';
+import type { ModelConfig, Profile, ServerConfig } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
-import type { ClientTraits } from '../../shared/thread-protocol.ts';
+import { extensionName, extensionVersion } from './meta/extension.ts';
 
 /** The one protocol version this server speaks: it answers 1 whatever was asked for. */
 const protocolVersion = 1;
@@ -18,21 +18,37 @@ const environmentAuth: AuthMethod = {
   description: 'Set DEEPSEEK_API_KEY (or the variable named by api_key_env) for the command that starts this server.',
 };
 
-export function initializeResponse(config: ServerConfig): InitializeResponse {
+/** Members of `_meta["dsh-acp"]` that are understood, by the request that they stand in. */
+const extensions = {
+  initialize: ['profile'],
+  'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'mode', 'env'],
+  'session/resume': ['mode', 'env'],
+  'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
+};
+
+/** What a session of this server enforces by itself, for a parent agent that would delegate to it. */
+const subagent = { persona: true, tools: true, depth: true, outputSchema: true };
+
+/** Advertises only what works in the profile: a client of automation finds no way into browsing and history. */
+export function initializeResponse(config: ServerConfig, profile: Profile): InitializeResponse {
+  const isEditor = profile === 'editor';
   return {
     protocolVersion,
     agentInfo: { name: config.agentName, title: titleFor(config.session.model), version: config.agentVersion },
     agentCapabilities: {
-      loadSession: true,
+      loadSession: isEditor,
       promptCapabilities: { image: false, audio: false, embeddedContext: false },
       mcpCapabilities: { http: false, sse: false },
-      sessionCapabilities: { list: {}, close: {} },
+      sessionCapabilities: { ...(isEditor ? { list: {} } : {}), resume: {}, close: {} },
       _meta: {
-        'dsh-acp': {
-          promptQueueing: config.overlap === 'queue',
+        [extensionName]: {
+          version: extensionVersion,
+          profile,
           isolation: config.isolation,
-          profile: config.profile,
+          promptQueueing: config.overlap === 'queue',
           status: statusMethod,
+          extensions: isEditor ? { ...extensions, 'session/load': ['mode', 'env', 'readOnly'] } : extensions,
+          subagent,
         },
       },
     },
@@ -53,11 +69,6 @@ export function requireCredentials(model: ModelConfig): void {
   if (model.kind === 'openai-compatible' && model.dialect === 'deepseek' && model.apiKey === undefined) {
     throw new ServerError('AUTH_REQUIRED', 'The DeepSeek API needs a key, and none is set.');
   }
-}
-
-/** What the client can show. Read once per session, when it is created or loaded. */
-export function clientTraits(request: InitializeRequest | undefined): ClientTraits {
-  return { terminalOutput: request?.clientCapabilities?._meta?.['terminal_output'] === true };
 }
 
 function titleFor(model: ModelConfig): string {

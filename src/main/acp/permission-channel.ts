@@ -1,17 +1,24 @@
 /**
  * Permission requests of the session threads, sent to the client. Fails closed: whatever is not a clear choice of an
- * offered option is `unavailable`, which the thread takes as a no.
+ * offered option is `unavailable`, which the thread takes as a no. Only a live session of this connection may ask, and only
+ * about a call. A program is offered nothing that would last: its answer is one decision, never a grant.
  */
 import { type AgentContext, methods, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import type { Profile } from '../../shared/config.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
 import type { ThreadLane } from '../threads/thread-lane.ts';
 
+/** The open session of this id on the connection, as far as the channel needs it. */
+export type LiveSession = (sessionId: string) => { readonly profile: Profile } | undefined;
+
 export class PermissionChannel {
+  readonly #liveSession: LiveSession;
   readonly #client: () => AgentContext | undefined;
   readonly #open = new Map<string, AbortController>();
 
-  constructor(client: () => AgentContext | undefined) {
+  constructor(client: () => AgentContext | undefined, liveSession: LiveSession) {
     this.#client = client;
+    this.#liveSession = liveSession;
   }
 
   /** Sent only after the updates that show the call. Several may be open at once, answered in any order. Never rejects. */
@@ -22,9 +29,9 @@ export class PermissionChannel {
     try {
       await lane.batchTaken(request.afterBatch);
       const client = this.#client();
-      if (client === undefined) return { outcome: 'unavailable' };
+      const params = this.#question(request);
+      if (client === undefined || params === undefined) return { outcome: 'unavailable' };
       if (withdrawn.signal.aborted) return { outcome: 'cancelled' };
-      const params = request.params as RequestPermissionRequest;
       const options = { cancellationSignal: withdrawn.signal, stopWaitingOnCancel: true };
       return readAnswer(await client.request(methods.client.session.requestPermission, params, options), params);
     } catch {
@@ -32,6 +39,16 @@ export class PermissionChannel {
     } finally {
       this.#open.delete(key);
     }
+  }
+
+  /** What goes to the client; `undefined` when nobody there can rightly be asked. */
+  #question({ sessionId, params }: PermissionRequest): RequestPermissionRequest | undefined {
+    const session = this.#liveSession(sessionId);
+    const question = params as RequestPermissionRequest;
+    if (session === undefined || question.sessionId !== sessionId || !question.toolCall.toolCallId) return undefined;
+    if (session.profile === 'editor') return question;
+    const options = question.options.filter(({ kind }) => kind === 'allow_once' || kind === 'reject_once');
+    return options.length === 0 ? undefined : { ...question, options };
   }
 
   /** Sends `$/cancel_request` for an open request; a late answer is dropped. */

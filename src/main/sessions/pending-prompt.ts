@@ -15,6 +15,8 @@ export class PendingPrompt {
   readonly answer: Promise<PromptResult>;
   /** Main's number for the turn once a thread runs it. */
   requestId: number | undefined;
+  /** Requests that wait for the answer: more than one when they have the same key. */
+  waiters = 0;
   /** True once somebody asked for its end; a thread lost after that answers `cancelled`, not an error. */
   cancelRequested = false;
   /** True once the thread has nothing more to do with it, which may be after the answer. */
@@ -47,7 +49,7 @@ export class PendingPrompt {
   }
 
   settleCancelled(): boolean {
-    return this.settle({ ok: true, stopReason: 'cancelled', usage: emptyUsage });
+    return this.settle(cancelledResult);
   }
 
   fail(error: ServerError): boolean {
@@ -58,12 +60,17 @@ export class PendingPrompt {
   }
 }
 
-const emptyUsage = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  reasoningTokens: 0,
-  steps: 0,
-  toolCalls: 0,
-  elapsedMs: 0,
+/** The answer of what never ran, or whose end nobody waited for. */
+export const cancelledResult: PromptResult = {
+  ok: true,
+  stopReason: 'cancelled',
+  usage: {
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    reasoningTokens: 0,
+    steps: 0,
+    toolCalls: 0,
+    elapsedMs: 0,
+  },
 };

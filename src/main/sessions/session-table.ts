@@ -4,11 +4,12 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import { ServerError } from '../../shared/errors.ts';
-import { logVersion, type SessionHeader } from '../../shared/events.ts';
+import { logVersion, type PermissionMode, type SessionHeader } from '../../shared/events.ts';
 import { type ListOptions, listSessions, type SessionPage } from '../../shared/log/list-sessions.ts';
 import { readSessionHeader } from '../../shared/log/read-header.ts';
 import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
+import { ReadOnlyViews } from './read-only-views.ts';
 import { type ServerStatus, serverStatus } from './server-status.ts';
 import { Session, type SessionIdentity, type SessionParts } from './session.ts';
 import { canonicalDirectory } from './working-directory.ts';
@@ -19,6 +20,7 @@ export type ConnectionView = Pick<SessionIdentity, 'client' | 'profile'>;
 export class SessionTable {
   readonly #parts: SessionParts;
   readonly #sessions = new Map<string, Session>();
+  readonly #views: ReadOnlyViews;
   /** Ids between the request to load them and their entry in the map. */
   readonly #loading = new Set<string>();
   #parkTimer: NodeJS.Timeout | undefined;
@@ -26,6 +28,7 @@ export class SessionTable {
 
   constructor(parts: Omit<SessionParts, 'makeRoom'>) {
     this.#parts = { ...parts, makeRoom: (unwilling) => this.#makeRoom(unwilling) };
+    this.#views = new ReadOnlyViews(this.#parts);
     const { parkAfterMs } = parts.config;
     if (parkAfterMs > 0) this.#parkTimer = setInterval(() => this.#parkIdle(parkAfterMs), Math.max(250, parkAfterMs / 4)).unref();
   }
@@ -59,38 +62,25 @@ export class SessionTable {
    * @throws ServerError SESSION_NOT_FOUND, SESSION_ALREADY_OPEN, CWD_INVALID, CWD_MISMATCH, LOG_CORRUPT, LOG_VERSION,
    * SESSION_LOCKED, SHUTTING_DOWN; nothing stays open then
    */
-  async load(id: string, cwd: string, view: ConnectionView, given: Pick<SessionOptions, 'env'>): Promise<Session> {
-    this.#refuseWhenClosing();
-    if (!isSessionId(id)) throw sessionNotFound(id);
-    if (this.#sessions.has(id) || this.#loading.has(id)) {
-      throw new ServerError('SESSION_ALREADY_OPEN', 'This session is open, or being loaded, on this connection.', {
-        data: { sessionId: id },
-      });
-    }
-    this.#loading.add(id);
-    try {
-      const header = readSessionHeader(this.#parts.config.stateDir, id);
-      const canonicalCwd = await canonicalDirectory(cwd);
-      if (canonicalCwd !== header.cwd) {
-        throw new ServerError('CWD_MISMATCH', 'The session was created in another working directory than the one asked for.', {
-          data: { sessionId: id },
-        });
-      }
-      this.#refuseWhenClosing();
-      const paths = sessionPaths(this.#parts.config.stateDir, id);
-      const session = this.#open({ id, cwd: canonicalCwd, paths, ...view, options: { ...header.options, ...given } });
-      try {
-        await session.replay();
-        this.#refuseWhenClosing();
-      } catch (error) {
-        this.#sessions.delete(id);
-        await session.dispose();
-        throw error;
-      }
-      return session;
-    } finally {
-      this.#loading.delete(id);
-    }
+  load(id: string, cwd: string, view: ConnectionView, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
+    return this.#openStored({ id, cwd, view }, given, (session) => session.replay());
+  }
+
+  /** The same without the history: nothing is sent. @throws ServerError as {@link load} */
+  resume(id: string, cwd: string, view: ConnectionView, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
+    return this.#openStored({ id, cwd, view }, given, (session) => session.resume());
+  }
+
+  /**
+   * Opens a session only to be looked at, also one that another server has open: sends its log, then follows it. Says its mode.
+   *
+   * @throws ServerError as {@link load}, but never SESSION_LOCKED; OVERLOADED where no thread may be held for it
+   */
+  view(id: string, cwd: string, view: ConnectionView): Promise<PermissionMode> {
+    return this.#reserved(id, async () => {
+      const { canonicalCwd } = await this.#checkStored(id, cwd);
+      return await this.#views.open({ id, cwd: canonicalCwd, paths: sessionPaths(this.#parts.config.stateDir, id), ...view, options: {} });
+    });
   }
 
   /** A page of the stored sessions, open or not, newest first. @throws ServerError INVALID_PARAMS for a bad cursor */
@@ -98,8 +88,11 @@ export class SessionTable {
     return listSessions(this.#parts.config.stateDir, options);
   }
 
-  /** @throws ServerError SESSION_NOT_FOUND */
+  /** @throws ServerError SESSION_NOT_FOUND; SESSION_READ_ONLY for one that was opened only to be looked at */
   get(id: string): Session {
+    if (this.#views.has(id)) {
+      throw new ServerError('SESSION_READ_ONLY', 'The session is open only to be looked at.', { data: { sessionId: id } });
+    }
     const session = this.#sessions.get(id);
     if (session === undefined || this.#loading.has(id)) throw sessionNotFound(id);
     return session;
@@ -110,6 +103,7 @@ export class SessionTable {
   }
 
   async close(id: string): Promise<void> {
+    if (this.#views.has(id)) return await this.#views.close(id);
     const session = this.get(id);
     await session.close();
     this.#sessions.delete(id);
@@ -119,12 +113,64 @@ export class SessionTable {
   async disposeAll(): Promise<void> {
     this.#closing = true;
     clearInterval(this.#parkTimer);
-    await Promise.allSettled([...this.#sessions.values()].map((session) => session.dispose()));
+    await Promise.allSettled([this.#views.closeAll(), ...[...this.#sessions.values()].map((session) => session.dispose())]);
     this.#sessions.clear();
   }
 
   failAll(error: ServerError): void {
     for (const session of this.#sessions.values()) session.fail(error);
+  }
+
+  async #openStored(
+    wanted: { readonly id: string; readonly cwd: string; readonly view: ConnectionView },
+    { mode, env }: Pick<SessionOptions, 'env' | 'mode'>,
+    start: (session: Session) => Promise<void>,
+  ): Promise<Session> {
+    const { id, cwd, view } = wanted;
+    return await this.#reserved(id, async () => {
+      const { header, canonicalCwd } = await this.#checkStored(id, cwd);
+      const options = { ...header.options, ...(env === undefined ? {} : { env }) };
+      const session = this.#open({ id, cwd: canonicalCwd, paths: sessionPaths(this.#parts.config.stateDir, id), ...view, options });
+      try {
+        await start(session);
+        if (mode !== undefined) await session.setMode(mode);
+        this.#refuseWhenClosing();
+      } catch (error) {
+        this.#sessions.delete(id);
+        await session.dispose();
+        throw error;
+      }
+      return session;
+    });
+  }
+
+  /** Keeps the id for this act alone while it is under way. */
+  async #reserved<T>(id: string, act: () => Promise<T>): Promise<T> {
+    this.#refuseWhenClosing();
+    if (!isSessionId(id)) throw sessionNotFound(id);
+    if (this.#sessions.has(id) || this.#views.has(id) || this.#loading.has(id)) {
+      throw new ServerError('SESSION_ALREADY_OPEN', 'This session is open, or being loaded, on this connection.', {
+        data: { sessionId: id },
+      });
+    }
+    this.#loading.add(id);
+    try {
+      return await act();
+    } finally {
+      this.#loading.delete(id);
+    }
+  }
+
+  async #checkStored(id: string, cwd: string): Promise<{ readonly header: SessionHeader; readonly canonicalCwd: string }> {
+    const header = readSessionHeader(this.#parts.config.stateDir, id);
+    const canonicalCwd = await canonicalDirectory(cwd);
+    if (canonicalCwd !== header.cwd) {
+      throw new ServerError('CWD_MISMATCH', 'The session was created in another working directory than the one asked for.', {
+        data: { sessionId: id },
+      });
+    }
+    this.#refuseWhenClosing();
+    return { header, canonicalCwd };
   }
 
   #open(identity: SessionIdentity): Session {

@@ -5,20 +5,21 @@
  * from its log after a thread's death: attaching is one act for all of them.
  */
 import { existsSync } from 'node:fs';
-import PQueue from 'p-queue';
 import type { Profile, ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { PromptOptions, SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits, LoadOutcome } from '../../shared/thread-protocol.ts';
-import type { AttachedSession, Departure } from '../threads/attached-session.ts';
+import type { AttachedSession } from '../threads/attached-session.ts';
 import { endOrphans } from '../threads/end-orphans.ts';
+import type { ServerCounters } from '../telemetry/server-counters.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
 import type { Admission } from './admission.ts';
-import { cancelRunningTurn } from './cancel-ladder.ts';
 import { CrashCounter } from './crash-counter.ts';
-import { PendingPrompt, type PromptResult } from './pending-prompt.ts';
+import type { PromptResult } from './pending-prompt.ts';
+import { PromptQueue } from './prompt-queue.ts';
+import type { ServerFigures } from './server-status.ts';
 import type { TurnWatch } from './turn-watch.ts';
 
 export interface SessionParts {
@@ -26,6 +27,9 @@ export interface SessionParts {
   readonly threads: SessionThreads;
   readonly admission: Admission;
   readonly turns: TurnWatch;
+  readonly counters: ServerCounters;
+  /** What `_status` says beside sessions. */
+  readonly figures: () => ServerFigures;
   /**
    * When all threads are taken, asks one idle session to leave its own; one that would not is put into `unwilling`. Undefined
    * when there is room, or nobody left to ask: the caller attaches at once then, before another newcomer counts the same thread.
@@ -50,10 +54,8 @@ export class Session {
   /** Monotonic milliseconds of the last end of work; the longest idle session is parked first. */
   idleSince = performance.now();
   readonly #parts: SessionParts;
-  readonly #prompts = new Set<PendingPrompt>();
+  readonly #prompts: PromptQueue;
   readonly #crashes = new CrashCounter();
-  // Made at the first prompt: most open sessions of a large run never hold one.
-  #queue: PQueue | undefined;
   #attached: AttachedSession | undefined;
   #attaching: Promise<AttachedSession> | undefined;
   #parking: Promise<boolean> | undefined;
@@ -65,6 +67,15 @@ export class Session {
     this.identity = identity;
     this.#parts = parts;
     this.mode = identity.options.mode ?? parts.config.session.mode;
+    this.#prompts = new PromptQueue({
+      ...parts,
+      sessionId: identity.id,
+      attached: () => this.#attached,
+      attach: () => this.#attach(),
+      onEnded: () => {
+        this.idleSince = performance.now();
+      },
+    });
   }
 
   get attached(): AttachedSession | undefined {
@@ -83,25 +94,18 @@ export class Session {
 
   /**
    * Queues a prompt behind the earlier ones of this session and answers with its end. Aborting `signal` cancels only this
-   * prompt.
+   * request.
    *
-   * @throws ServerError SESSION_BUSY by the overlap rule; OVERLOADED; THREAD_LOST; the turn's own failure (MODEL_FAILED, …)
+   * @throws ServerError as {@link PromptQueue.add}; SHUTTING_DOWN
    */
   prompt(content: readonly PromptBlock[], options: PromptOptions, signal: AbortSignal): Promise<PromptResult> {
     if (this.#closed) throw new ServerError('SHUTTING_DOWN', 'The session is being closed and takes no new prompt.');
-    this.#refuseOverlap();
-    const prompt = new PendingPrompt(content, options);
-    this.#prompts.add(prompt);
-    void prompt.answer.finally(() => this.#prompts.delete(prompt)).catch(() => undefined);
-    signal.addEventListener('abort', () => this.#cancelOne(prompt), { once: true });
-    this.#queue ??= new PQueue({ concurrency: 1 });
-    void this.#queue.add(() => this.#admitAndRun(prompt));
-    return prompt.answer;
+    return this.#prompts.add(content, options, signal);
   }
 
   /** Ends the running turn and drops the queued ones: each answers `cancelled`. */
   cancel(): void {
-    for (const prompt of this.#prompts) this.#cancelOne(prompt);
+    this.#prompts.cancel();
   }
 
   /** @throws ServerError ATTACH_FAILED or what the log refuses with */
@@ -116,6 +120,13 @@ export class Session {
   /** Attaches the session and sends its whole history as updates; fulfils behind the last of them. */
   replay(): Promise<void> {
     return this.#errand(() => this.#replayNow());
+  }
+
+  /** Attaches the session and sends nothing: its log is read, so that a bad one is refused now and not at the first prompt. */
+  resume(): Promise<void> {
+    return this.#errand(async () => {
+      this.mode = (await this.#open()).mode;
+    });
   }
 
   /** Leaves the thread if idle there and without background work. Says whether it left. */
@@ -139,80 +150,20 @@ export class Session {
   async close(): Promise<void> {
     this.#closed = true;
     this.cancel();
-    await Promise.allSettled([...this.#prompts].map((prompt) => prompt.answer));
+    await this.#prompts.allAnswered();
     await this.#leaveThread();
   }
 
   /** Teardown: prompts answer `cancelled` at once, their turns end `disposed`, the log is flushed. */
   async dispose(): Promise<void> {
     this.#closed = true;
-    for (const prompt of this.#prompts) {
-      prompt.cancelRequested = true;
-      prompt.settleCancelled();
-    }
+    this.#prompts.abandon();
     await this.#leaveThread();
   }
 
   /** The server itself failed: prompts answer with the error. */
   fail(error: ServerError): void {
-    for (const prompt of this.#prompts) prompt.fail(error);
-  }
-
-  #refuseOverlap(): void {
-    const { overlap, maxQueuedPrompts } = this.#parts.config;
-    const limit = overlap === 'reject' ? 1 : maxQueuedPrompts + 1;
-    if (this.#prompts.size < limit) return;
-    const message =
-      overlap === 'reject'
-        ? 'A prompt of this session is running, and this server refuses overlapping prompts.'
-        : `${maxQueuedPrompts} prompts of this session wait already.`;
-    throw new ServerError('SESSION_BUSY', message, { data: { sessionId: this.identity.id, waiting: this.#prompts.size } });
-  }
-
-  #cancelOne(prompt: PendingPrompt): void {
-    if (prompt.settled || prompt.cancelRequested) return;
-    prompt.cancelRequested = true;
-    const attached = this.#attached;
-    if (prompt.requestId === undefined || attached === undefined) prompt.settleCancelled();
-    else void cancelRunningTurn(prompt, attached, this.#parts);
-  }
-
-  async #admitAndRun(prompt: PendingPrompt): Promise<void> {
-    if (prompt.settled) return;
-    try {
-      await this.#parts.admission.admit(() => this.#run(prompt), prompt.options.priority);
-    } catch (error) {
-      if (prompt.cancelRequested) prompt.settleCancelled();
-      else prompt.fail(asServerError(error));
-    } finally {
-      this.idleSince = performance.now();
-    }
-  }
-
-  async #run(prompt: PendingPrompt): Promise<void> {
-    if (prompt.settled) return;
-    const attached = await this.#attach();
-    if (prompt.settled) return;
-    const { completions } = this.#parts.threads;
-    const { requestId, end } = completions.expectTurn();
-    prompt.requestId = requestId;
-    this.#parts.turns.started(attached.lane);
-    try {
-      await attached.call((api) => api.prompt(requestId, prompt.content, prompt.options));
-      const outcome = await Promise.race([end, attached.departure]);
-      if ('kind' in outcome) this.#settleDeparted(prompt, outcome);
-      else if (outcome.ok) prompt.settle(outcome);
-      else prompt.fail(fromWireError(outcome.error));
-    } finally {
-      prompt.unwound = true;
-      completions.forget(requestId);
-      this.#parts.turns.ended(attached.lane);
-    }
-  }
-
-  #settleDeparted(prompt: PendingPrompt, how: Departure): void {
-    if (prompt.cancelRequested || how.kind === 'left') prompt.settleCancelled();
-    else prompt.fail(new ServerError('THREAD_LOST', 'The thread that ran this turn ended before the turn did.', { cause: how.reason }));
+    this.#prompts.fail(error);
   }
 
   /** A session that is on no thread yet waits for a slot as a turn does: where threads are not shared none may be free. */
@@ -232,11 +183,7 @@ export class Session {
   }
 
   async #replayNow(): Promise<void> {
-    const { id, paths } = this.identity;
-    // Only a server that was killed leaves its lock; who attaches the session has taken it over.
-    const wasLeftLocked = existsSync(paths.lock);
-    const attached = await this.#attach();
-    if (wasLeftLocked) endOrphans(id);
+    const attached = await this.#open();
     const { requestId, end } = this.#parts.threads.completions.expectLoad();
     try {
       await attached.call((api) => api.replay(requestId));
@@ -246,6 +193,16 @@ export class Session {
     } finally {
       this.#parts.threads.completions.forget(requestId);
     }
+  }
+
+  /** The first attach of a stored session. */
+  async #open(): Promise<AttachedSession> {
+    const { id, paths } = this.identity;
+    // Only a server that was killed leaves its lock; who attaches the session has taken it over.
+    const wasLeftLocked = existsSync(paths.lock);
+    const attached = await this.#attach();
+    if (wasLeftLocked) endOrphans(id);
+    return attached;
   }
 
   async #attach(): Promise<AttachedSession> {
@@ -290,8 +247,4 @@ export class Session {
 
 function lostWhileLoading(): LoadOutcome {
   return { ok: false, error: { code: 'THREAD_LOST', message: 'The thread ended while the session was being loaded.' } };
-}
-
-function asServerError(error: unknown): ServerError {
-  return error instanceof ServerError ? error : new ServerError('INTERNAL', 'The server met an unexpected fault.', { cause: error });
 }

@@ -7,6 +7,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { portEndpoint, type Remote, releaseProxy, wrap } from '../../shared/comlink.ts';
 import { ServerError } from '../../shared/errors.ts';
+import type { PermissionMode } from '../../shared/events.ts';
 import type { SessionApi } from '../../shared/thread-protocol.ts';
 import type { ThreadLane } from './thread-lane.ts';
 
@@ -16,14 +17,22 @@ export type Departure = { readonly kind: 'left' } | { readonly kind: 'lost'; rea
 export class AttachedSession {
   readonly sessionId: string;
   readonly lane: ThreadLane;
+  /** In which it came out of its log. */
+  readonly mode: PermissionMode;
   /** Never rejects. After a loss it fulfils only once the thread's last updates have been taken. */
   readonly departure: Promise<Departure>;
   readonly #api: Remote<SessionApi>;
   readonly #port: MessagePort;
   #departed: Departure | undefined;
 
-  constructor(sessionId: string, lane: ThreadLane, port: MessagePort, departure: Promise<Departure>) {
-    this.sessionId = sessionId;
+  constructor(
+    started: { readonly sessionId: string; readonly mode: PermissionMode },
+    lane: ThreadLane,
+    port: MessagePort,
+    departure: Promise<Departure>,
+  ) {
+    this.sessionId = started.sessionId;
+    this.mode = started.mode;
     this.lane = lane;
     this.#port = port;
     this.#api = wrap<SessionApi>(portEndpoint(port));

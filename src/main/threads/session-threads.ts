@@ -7,7 +7,6 @@
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
-import { createCodeCache, type SessionThreadData } from '../../shared/code-cache.ts';
 import type { Profile, ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import { releaseLostLock } from '../../shared/log/release-lost-lock.ts';
@@ -15,11 +14,13 @@ import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits, MainServices, SessionStarted, SessionTask, ThreadPorts } from '../../shared/thread-protocol.ts';
 import type { Diagnostics } from '../diagnostics.ts';
+import type { ServerCounters } from '../telemetry/server-counters.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
 import { AttachedSession, type Departure } from './attached-session.ts';
 import { paceCompiler } from './compiler-pace.ts';
 import { Completions } from './completions.ts';
-import { placementFor, spareTaskName } from './placement.ts';
+import { spareTaskName } from './placement.ts';
+import { poolOptions } from './pool-options.ts';
 import { ThreadLane } from './thread-lane.ts';
 
 export interface SessionPlace {
@@ -29,6 +30,8 @@ export interface SessionPlace {
   readonly client: ClientTraits;
   readonly profile: Profile;
   readonly options: SessionOptions;
+  /** Only to be looked at: its lock and its processes are not ours to clear. */
+  readonly readOnly?: true;
 }
 
 export interface SessionThreadsParts {
@@ -41,6 +44,7 @@ export interface SessionThreadsParts {
   readonly writer: FrameWriter;
   readonly diagnostics: Diagnostics;
   readonly services: (lane: ThreadLane) => MainServices;
+  readonly counters: ServerCounters;
   /** Hands a thread's port to the broker. */
   readonly connectBroker: (port: MessagePort) => void;
   /** A session's thread ended under it: clears what it left behind, and never rejects. */
@@ -48,7 +52,7 @@ export interface SessionThreadsParts {
 }
 
 export class SessionThreads {
-  readonly completions = new Completions();
+  readonly completions: Completions;
   readonly lanes = new Map<number, ThreadLane>();
   readonly #parts: SessionThreadsParts;
   readonly #pool: Piscina;
@@ -70,6 +74,7 @@ export class SessionThreads {
   private constructor(parts: SessionThreadsParts, pool: Piscina) {
     this.#parts = parts;
     this.#pool = pool;
+    this.completions = new Completions((outcome) => parts.counters.turnEnded(outcome));
     // A task that ends while the pool is being destroyed surfaces here; without a listener it would end the process.
     pool.on('error', (error: unknown) => parts.diagnostics.log('debug', `thread pool: ${String(error)}`));
     pool.on('workerCreate', () => this.#trackWorkers());
@@ -111,6 +116,7 @@ export class SessionThreads {
       serverNonce,
       settings: { ...config.session, profile: place.profile },
       options: place.options,
+      ...(place.readOnly === true ? { readOnly: true } : {}),
       client: place.client,
       port: port2,
     };
@@ -127,13 +133,14 @@ export class SessionThreads {
         if (how.kind === 'left') return how;
         await lane.drained;
         lane.failOpenCards(place.sessionId);
+        if (place.readOnly === true) return how;
         releaseLostLock(place.paths.lock, serverNonce);
         this.#clearAfter(place.sessionId);
         return how;
       });
       // Only now: a thread that starts would compete with the attach for the cores.
       this.#keepSpares();
-      return new AttachedSession(place.sessionId, lane, port1, departure);
+      return new AttachedSession({ sessionId: place.sessionId, mode: started.mode }, lane, port1, departure);
     } catch (error) {
       // Closing the port also ends the task, should piscina start it after all.
       port1.close();
@@ -221,6 +228,7 @@ export class SessionThreads {
       writer: this.#parts.writer,
       completions: this.completions,
       services: this.#parts.services,
+      counters: this.#parts.counters,
     });
     this.lanes.set(threadId, lane);
     void lane.drained.then(() => this.lanes.delete(threadId));
@@ -255,6 +263,7 @@ export class SessionThreads {
         worker.once('exit', () => {
           this.#workers.delete(worker);
           this.#exits.delete(worker);
+          if (!this.#closing) this.#parts.counters.threadLost();
           resolve();
         }),
       );
@@ -269,34 +278,4 @@ function endedWhileAttaching(how: Departure): ServerError {
     data: { threadEnded: how.kind === 'lost' },
     cause: how.kind === 'lost' ? how.reason : undefined,
   });
-}
-
-function poolOptions({ config, entryPath }: SessionThreadsParts): ConstructorParameters<typeof Piscina>[0] {
-  const shared = config.isolation === 'shared';
-  return {
-    filename: entryPath,
-    minThreads: shared ? config.maxThreads : Math.min(config.spareThreads, config.maxThreads),
-    maxThreads: config.maxThreads,
-    concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
-    loadBalancer: placementFor(config.isolation, config.maxThreads),
-    // The default ('sync') parks an idle thread in Atomics.wait: timers and ports of its sessions would stand still.
-    atomics: 'disabled',
-    idleTimeout: Number.POSITIVE_INFINITY,
-    recordTiming: false,
-    trackUnmanagedFds: true,
-    env: threadEnvironment(),
-    workerData: { codeCache: createCodeCache() } satisfies SessionThreadData,
-    // A late, soft guard: most ways of filling a heap abort the process anyway, so sizes are bounded in code.
-    resourceLimits: { maxOldGenerationSizeMb: shared ? 4096 : 1024, maxYoungGenerationSizeMb: shared ? 64 : 8 },
-  };
-}
-
-/** Session threads spawn nothing and read no keys from the environment: they get only what the runtime itself looks at. */
-function threadEnvironment(): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const name of ['TZ', 'LANG', 'LC_ALL', 'NODE_EXTRA_CA_CERTS', 'HOME', 'TMPDIR']) {
-    const value = process.env[name];
-    if (value !== undefined) kept[name] = value;
-  }
-  return kept;
 }

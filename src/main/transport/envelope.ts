@@ -16,7 +16,7 @@ export type RequestId = string | number | null;
 export interface ErrorFrame {
   readonly jsonrpc: '2.0';
   readonly id: RequestId;
-  readonly error: { readonly code: number; readonly message: string };
+  readonly error: { readonly code: number; readonly message: string; readonly data: { readonly code: ErrorCode } };
 }
 
 export type Envelope =
@@ -27,9 +27,9 @@ export type Envelope =
   | { readonly kind: 'reject'; readonly answer: ErrorFrame }
   | { readonly kind: 'ignore'; readonly why: string };
 
-/** Builds an error response with the number of the catalogue's `code`. `message` must hold no text of the input. */
+/** Builds an error response with the catalogue's `code` as number and, for programs, as word. `message` must hold no text of the input. */
 export function errorFrame(id: RequestId, code: ErrorCode, message: string): ErrorFrame {
-  return { jsonrpc: '2.0', id, error: { code: errorCatalogue[code].rpcCode, message } };
+  return { jsonrpc: '2.0', id, error: { code: errorCatalogue[code].rpcCode, message, data: { code } } };
 }
 
 /**

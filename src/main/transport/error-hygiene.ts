@@ -5,7 +5,7 @@
  * What leaves here is short, and never holds a parameter value, a stack, or the text of an exception nobody mapped.
  */
 import type { ErrorResponse } from '@agentclientprotocol/sdk';
-import { errorCatalogue } from '../../shared/errors.ts';
+import { type ErrorCode, errorCatalogue } from '../../shared/errors.ts';
 
 /** What goes to the client, and what only stderr may know. */
 export interface CleanError {
@@ -30,23 +30,48 @@ export function cleanError(error: ErrorResponse): CleanError {
   const message = clip(error.message.replace(STACK_LINE, ''), MAX_MESSAGE);
   if (code === errorCatalogue.INVALID_PARAMS.rpcCode && isZodTree(error.data)) {
     const details = describeZodTree(error.data);
-    return { error: { code, message: clip(`${message}: ${details}`, MAX_DETAILS), data: { details } } };
+    return { error: { code, message: clip(`${message}: ${details}`, MAX_DETAILS), data: { code: 'INVALID_PARAMS', details } } };
   }
   if (code === errorCatalogue.METHOD_NOT_FOUND.rpcCode) return { error: cleanMethodNotFound(error) };
   // The SDK's own texts, by which an error that our handlers did not map is known.
   if (code === errorCatalogue.INTERNAL.rpcCode && message === 'Internal error') {
-    return { error: { code, message: 'The server met an unexpected fault.' }, debug: clip(safeJson(error.data), 2000) };
+    return {
+      error: { code, message: 'The server met an unexpected fault.', data: { code: 'INTERNAL' } },
+      debug: clip(safeJson(error.data), 2000),
+    };
   }
-  if (code === errorCatalogue.INVALID_REQUEST.rpcCode && message === 'Invalid request') return { error: { code, message } };
-  const data = stripStacks(error.data, 0);
-  return { error: data === undefined || data === null ? { code, message } : { code, message, data } };
+  const word = wordOf(code);
+  if (code === errorCatalogue.INVALID_REQUEST.rpcCode && message === 'Invalid request') return { error: { code, message, data: word } };
+  const data = stripStacks(error.data, 0) ?? word;
+  return { error: data === undefined ? { code, message } : { code, message, data: isPlain(data) ? { ...word, ...data } : data } };
+}
+
+/** The catalogue's word for errors of the SDK, which knows numbers alone. An error of ours has its own in `data.code`. */
+function wordOf(code: number): { readonly code: ErrorCode } | undefined {
+  switch (code) {
+    case errorCatalogue.PARSE_ERROR.rpcCode:
+      return { code: 'PARSE_ERROR' };
+    case errorCatalogue.INVALID_REQUEST.rpcCode:
+      return { code: 'INVALID_REQUEST' };
+    case errorCatalogue.METHOD_NOT_FOUND.rpcCode:
+      return { code: 'METHOD_NOT_FOUND' };
+    case errorCatalogue.INVALID_PARAMS.rpcCode:
+      return { code: 'INVALID_PARAMS' };
+    case errorCatalogue.INTERNAL.rpcCode:
+      return { code: 'INTERNAL' };
+    case errorCatalogue.REQUEST_CANCELLED.rpcCode:
+      return { code: 'REQUEST_CANCELLED' };
+    default:
+      return undefined;
+  }
 }
 
 function cleanMethodNotFound(error: ErrorResponse): ErrorResponse {
   const { code, data } = error;
   const method = isObject(data) && typeof data['method'] === 'string' ? clip(data['method'], MAX_METHOD) : undefined;
-  if (method === undefined) return { code, message: clip(error.message, MAX_MESSAGE) };
-  return { code, message: `Method not found: ${method}`, data: { method } };
+  const word = wordOf(code);
+  if (method === undefined) return { code, message: clip(error.message, MAX_MESSAGE), data: word };
+  return { code, message: `Method not found: ${method}`, data: { ...word, method } };
 }
 
 /** Zod's `format()`: nested objects by field, the reasons in `_errors`. */
@@ -95,7 +120,12 @@ function stripStacks(data: unknown, depth: number): unknown {
   if (!isObject(data) || depth > MAX_DEPTH) return data;
   if (Array.isArray(data)) return data.map((item) => stripStacks(item, depth + 1));
   const entries = Object.entries(data).filter(([key]) => key !== 'stack');
-  return Object.fromEntries(entries.map(([key, value]) => [key, stripStacks(value, depth + 1)]));
+  // What a model said is not ours to cut, whatever it looks like.
+  return Object.fromEntries(entries.map(([key, value]) => [key, key === 'text' ? value : stripStacks(value, depth + 1)]));
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return isObject(value) && !Array.isArray(value);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -34,11 +34,24 @@ export interface TornTail {
   readonly line: number;
 }
 
-export interface LogReading {
-  readonly header: SessionHeader;
+/** How far a log was read. */
+export interface EventsReading {
   /** Records in the log, ignorable ones counted: the next `seq`. */
   readonly eventCount: number;
   readonly torn: TornTail | undefined;
+}
+
+export interface LogReading extends EventsReading {
+  readonly header: SessionHeader;
+}
+
+/** Where a line begins. */
+export interface LogPosition {
+  readonly offset: number;
+  /** Counts from 1, the header's line. */
+  readonly line: number;
+  /** Of the event that stands there. */
+  readonly seq: number;
 }
 
 /** May return a promise, to hold the reading back. */
@@ -53,7 +66,7 @@ export type EventSink = (event: LogEvent) => void | Promise<void>;
  * @throws ServerError LOG_CORRUPT naming file and line; LOG_VERSION; what `onEvent` throws
  */
 export async function readLog(source: LogSource, onEvent: EventSink): Promise<LogReading> {
-  const scan = new LineScan(source);
+  const scan = new LineScan(source, 0);
   if (!scan.next()) {
     throw logCorrupt(source.path, 1, 'expected a whole header line');
   }
@@ -61,19 +74,37 @@ export async function readLog(source: LogSource, onEvent: EventSink): Promise<Lo
     throw logCorrupt(source.path, 1, 'expected a header of at most 512 KB');
   }
   const header = parseHeader(source.path, scan.bytes, scan.start, scan.end);
-  let seq = 0;
-  for (let line = 2; ; line += 1) {
+  return { header, ...(await readEvents(scan, source, { line: 2, seq: 0 }, onEvent)) };
+}
+
+/**
+ * Goes on from a whole line that an earlier reading came to: `source.size` is the size of now.
+ *
+ * @throws ServerError LOG_CORRUPT naming file and line; what `onEvent` throws
+ */
+export function readLogFrom(source: LogSource, from: LogPosition, onEvent: EventSink): Promise<EventsReading> {
+  return readEvents(new LineScan(source, from.offset), source, from, onEvent);
+}
+
+async function readEvents(
+  scan: LineScan,
+  source: LogSource,
+  from: Pick<LogPosition, 'line' | 'seq'>,
+  onEvent: EventSink,
+): Promise<EventsReading> {
+  let { seq } = from;
+  for (let { line } = from; ; line += 1) {
     if (scan.mustLoad()) {
       await nextTurn();
     }
     if (!scan.next()) {
       const bytes = source.size - scan.offset;
-      return { header, eventCount: seq, torn: bytes === 0 ? undefined : { offset: scan.offset, bytes, line } };
+      return { eventCount: seq, torn: bytes === 0 ? undefined : { offset: scan.offset, bytes, line } };
     }
     const event = scan.parse(line);
     if (event === undefined) {
       const offset = scan.lineOffset;
-      return { header, eventCount: seq, torn: { offset, bytes: source.size - offset, line } };
+      return { eventCount: seq, torn: { offset, bytes: source.size - offset, line } };
     }
     if (checkEvent(event, { path: source.path, line, seq })) {
       const held = onEvent(event);
@@ -99,8 +130,9 @@ class LineScan {
   /** Where the next LF is, if it is known. */
   #feed = -1;
 
-  constructor(source: LogSource) {
+  constructor(source: LogSource, offset: number) {
     this.#source = source;
+    this.#base = offset;
   }
 
   /** File offset of the current line, and of what follows it. */

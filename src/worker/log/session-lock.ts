@@ -104,6 +104,17 @@ export class SessionLock {
   }
 }
 
+/** Whether a live process holds the lock. Read-only; a lock that cannot be read counts as held. */
+export function isLockHeld(lockPath: string): boolean {
+  try {
+    const holder = readHolder(lockPath);
+    return holder?.owner !== undefined && isRunning(holder.owner);
+  } catch {
+    // Whoever only looks must not take a session for abandoned on a guess.
+    return true;
+  }
+}
+
 /** One attempt; undefined when another acquirer got in between and the attempt must be made again. */
 function tryAcquire(request: LockRequest): { file: FileIdentity; epoch: number } | undefined {
   const { lockPath, serverNonce } = request;

@@ -5,20 +5,25 @@ import { randomUUID } from 'node:crypto';
 import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
-import type { LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
+import type { LoadOutcome, SessionApi, SessionTask, TurnOutcome } from '../../shared/thread-protocol.ts';
 import { abortableSleep } from '../agent/abortable-sleep.ts';
-import { openSlots } from '../agent/model-slots.ts';
 import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import type { TurnEnd } from '../agent/turn.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { createModel } from '../model/create-model.ts';
+import { slotsFor } from '../model-slots/session-slots.ts';
 import { nextDelay } from '../model/retry-policy.ts';
 import { SessionPermissions } from '../permission/session-permissions.ts';
+import { sessionPolicies } from '../permission/session-policies.ts';
 import { Projector } from '../projection/projector.ts';
+import { tracerFor, type TurnTracer } from '../telemetry/turn-tracer.ts';
 import { createToolRegistry } from '../tools/all-tools.ts';
 import { FileObservations } from '../tools/file-observations.ts';
+import { KeyedTurns } from './keyed-turns.ts';
+import { LastText } from './last-text.ts';
 import { SessionJournal } from './session-journal.ts';
 import { SessionScreen } from './session-screen.ts';
+import { storedTurn } from './stored-turn.ts';
 import type { ThreadContext } from './thread-context.ts';
 import { turnOutcome } from './turn-outcome.ts';
 
@@ -37,6 +42,9 @@ export class AttachedAgent implements SessionApi {
   readonly #journal: SessionJournal;
   readonly #permissions: SessionPermissions;
   readonly #agent: ReactLoopAgent;
+  readonly #keyedTurns = new KeyedTurns();
+  readonly #lastText = new LastText();
+  readonly #tracer: TurnTracer | undefined;
   #runningId: number | undefined;
   #leaving: Promise<void> | undefined;
   #reportLeft: () => void = () => undefined;
@@ -48,21 +56,43 @@ export class AttachedAgent implements SessionApi {
     this.left = new Promise((resolve) => {
       this.#reportLeft = resolve;
     });
+    this.#tracer = tracerFor(task, thread.main);
     const projector = this.#projector(false);
-    this.#journal = new SessionJournal(new SessionScreen(task.sessionId, projector, thread.outbox));
+    const screen = new SessionScreen(task.sessionId, projector, thread.outbox);
+    this.#journal = new SessionJournal({
+      show: (event) => {
+        this.#keyedTurns.observe(event);
+        this.#lastText.observe(event);
+        screen.show(event);
+        this.#tracer?.take(event);
+      },
+      showChunk: (chunk) => screen.showChunk(chunk),
+    });
     this.#permissions = this.#createPermissions(projector);
     this.#agent = this.#createAgent();
+  }
+
+  /** Whoever is shown only what was committed takes the answer from the response, too. */
+  get #answersWithText(): boolean {
+    return this.#task.settings.profile === 'automation';
+  }
+
+  get mode(): PermissionMode {
+    return this.#permissions.mode;
   }
 
   /** Takes in one event of the stored log; all of them, in order, before {@link start}. */
   observe(event: LogEvent): void {
     this.#agent.observe(event);
     this.#permissions.observe(event);
+    this.#keyedTurns.observe(event);
+    this.#tracer?.learn(event);
   }
 
   /** From here on the session writes its log. @throws ServerError LOG_WRITE_FAILED */
   start(log: EventLog): void {
     this.#journal.open(log);
+    const isNew = log.eventCount === 0;
     const sharedWith = this.#thread.sessionIds.size;
     this.#journal.append({
       type: 'thread/attached',
@@ -74,6 +104,12 @@ export class AttachedAgent implements SessionApi {
         sharedWith,
       },
     });
+    const { mode } = this.#task.options;
+    if (isNew && mode !== undefined) {
+      // The mode that the client began with is in the log as every later one is.
+      this.#journal.append({ type: 'mode/change', data: { mode } });
+      this.#permissions.setMode(mode);
+    }
     if (this.#task.isolation === 'dedicated' && sharedWith > 0) {
       const { sessionId } = this.#task;
       void this.#thread.main.log('info', `every thread is taken: session ${sessionId} shares one with ${sharedWith} others`);
@@ -82,7 +118,16 @@ export class AttachedAgent implements SessionApi {
 
   async prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void> {
     if (this.#leaving !== undefined) throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
+    const stored = storedTurn(options.key, {
+      keyedTurns: this.#keyedTurns,
+      replay: (onEvent) => this.#journal.replay(onEvent),
+      answersWithText: this.#answersWithText,
+    });
     this.#thread.heartbeat.turnStarted();
+    if (stored !== undefined) {
+      void stored.then((outcome) => this.#answer(requestId, outcome));
+      return;
+    }
     this.#runningId = requestId;
     void this.#agent.send(content, options).then((end) => this.#complete(requestId, end));
   }
@@ -128,10 +173,15 @@ export class AttachedAgent implements SessionApi {
   }
 
   #complete(requestId: number, end: TurnEnd): void {
-    this.#thread.outbox.complete({ kind: 'turn', sessionId: this.#task.sessionId, requestId, outcome: turnOutcome(end) });
-    this.#thread.heartbeat.turnEnded();
+    const text = end.turn > 0 && this.#answersWithText ? this.#lastText.current : undefined;
+    this.#answer(requestId, turnOutcome(end, text));
     if (this.#runningId === requestId) this.#runningId = undefined;
     if (this.#afterTurn !== undefined) setImmediate(this.#afterTurn);
+  }
+
+  #answer(requestId: number, outcome: TurnOutcome): void {
+    this.#thread.outbox.complete({ kind: 'turn', sessionId: this.#task.sessionId, requestId, outcome });
+    this.#thread.heartbeat.turnEnded();
   }
 
   async #replayLog(): Promise<LoadOutcome> {
@@ -150,8 +200,8 @@ export class AttachedAgent implements SessionApi {
   }
 
   #createPermissions(projector: Projector): SessionPermissions {
-    const { sessionId, cwd, settings, ownDirectories } = this.#task;
-    const { main, outbox } = this.#thread;
+    const { sessionId, cwd, settings, options, ownDirectories } = this.#task;
+    const { broker, main, outbox } = this.#thread;
     return new SessionPermissions({
       sessionId,
       cwd,
@@ -163,12 +213,16 @@ export class AttachedAgent implements SessionApi {
       withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
       flush: () => outbox.flush(),
       toolCall: (call, reason) => projector.permissionToolCall(call, reason),
+      policies: sessionPolicies({ cwd, ownDirectories, server: settings.policy, session: options.policy }),
+      canCutNetwork: () => broker.canCutNetwork(),
+      // A program that answers for a person is asked about one call at a time.
+      offersGrants: settings.profile !== 'automation',
     });
   }
 
   #createAgent(): ReactLoopAgent {
     const { sessionId, cwd, settings, options, spillDir } = this.#task;
-    const { broker, outbox } = this.#thread;
+    const { broker, main, outbox } = this.#thread;
     const maxAttempts = settings.model.kind === 'openai-compatible' ? settings.model.maxRetries + 1 : builtInAttempts;
     return new ReactLoopAgent({
       sessionId,
@@ -186,7 +240,11 @@ export class AttachedAgent implements SessionApi {
       newId: randomUUID,
       now: () => performance.now(),
       wallClock: () => Date.now(),
-      modelSlots: openSlots,
+      modelSlots: slotsFor(settings.model, {
+        sessionId,
+        main,
+        release: (leaseId, report) => outbox.release({ leaseId, report }),
+      }),
       random: Math.random,
       sleep: abortableSleep,
     });

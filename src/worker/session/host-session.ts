@@ -5,9 +5,11 @@
 import { once } from 'node:events';
 import { expose, portEndpoint } from '../../shared/comlink.ts';
 import { toWireError } from '../../shared/errors.ts';
-import type { SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
+import type { PermissionMode } from '../../shared/events.ts';
+import type { SessionApi, SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
 import { EventLog } from '../log/event-log.ts';
 import { AttachedAgent } from './attached-agent.ts';
+import { ReadOnlySession } from './read-only-session.ts';
 import type { ThreadContext } from './thread-context.ts';
 
 /**
@@ -29,25 +31,41 @@ export async function hostSession(task: SessionTask, thread: ThreadContext, afte
   }
 }
 
-async function attach(task: SessionTask, thread: ThreadContext, afterTurn: (() => void) | undefined): Promise<AttachedAgent | undefined> {
+type Hosted = SessionApi & { readonly left: Promise<void>; readonly mode: PermissionMode };
+
+async function attach(task: SessionTask, thread: ThreadContext, afterTurn: (() => void) | undefined): Promise<Hosted | undefined> {
   try {
-    const agent = new AttachedAgent(task, thread, afterTurn);
-    const log = await EventLog.open({
-      path: task.logPath,
-      lockPath: task.lockPath,
-      serverNonce: task.serverNonce,
-      threadId: thread.threadId,
-      onEvent: (event) => agent.observe(event),
-    });
-    await startOn(agent, log);
+    const { hosted, eventCount } = task.readOnly === true ? lookAt(task, thread) : await goOnWith(task, thread, afterTurn);
     thread.sessionIds.add(task.sessionId);
-    reportStarted(task, thread, log.eventCount);
-    return agent;
+    reportStarted(task, thread, { eventCount, mode: hosted.mode });
+    return hosted;
   } catch (error) {
     task.port.postMessage({ kind: 'refused', error: toWireError(error) } satisfies SessionStarted);
     task.port.close();
     return undefined;
   }
+}
+
+interface Attached {
+  readonly hosted: Hosted;
+  readonly eventCount: number;
+}
+
+function lookAt(task: SessionTask, thread: ThreadContext): Attached {
+  return { hosted: new ReadOnlySession(task, thread), eventCount: 0 };
+}
+
+async function goOnWith(task: SessionTask, thread: ThreadContext, afterTurn: (() => void) | undefined): Promise<Attached> {
+  const agent = new AttachedAgent(task, thread, afterTurn);
+  const log = await EventLog.open({
+    path: task.logPath,
+    lockPath: task.lockPath,
+    serverNonce: task.serverNonce,
+    threadId: thread.threadId,
+    onEvent: (event) => agent.observe(event),
+  });
+  await startOn(agent, log);
+  return { hosted: agent, eventCount: log.eventCount };
 }
 
 /** A disk that takes no more refuses the session: then the log, and its lock above all, is given back. */
@@ -61,12 +79,13 @@ async function startOn(agent: AttachedAgent, log: EventLog): Promise<void> {
   }
 }
 
-function reportStarted(task: SessionTask, thread: ThreadContext, eventCount: number): void {
+function reportStarted(task: SessionTask, thread: ThreadContext, { eventCount, mode }: { eventCount: number; mode: PermissionMode }): void {
   const taken = thread.takePorts();
   const started: SessionStarted = {
     kind: 'started',
     threadId: thread.threadId,
     eventCount,
+    mode,
     ...(taken === undefined ? {} : { ports: taken.ports }),
   };
   task.port.postMessage(started, taken?.transfer ?? []);

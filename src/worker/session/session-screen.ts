@@ -31,13 +31,18 @@ export class SessionScreen implements SessionView {
     this.#outbox.send(this.#projector.chunkFrame(chunk.kind, chunk.messageId, chunk.text));
   }
 
-  /** Shows an event of a replayed log; a promise when the reading must wait for the client or for other sessions. */
-  replay(event: LogEvent): void | Promise<void> {
+  /** Shows an event of a replayed log; a promise when the reading must wait for the client (until `signal`) or for other sessions. */
+  replay(event: LogEvent, signal?: AbortSignal): void | Promise<void> {
     this.show(event);
-    const room = this.#outbox.whenWritable();
+    const room = this.#outbox.whenWritable(signal);
     if (room !== undefined) return room;
     // A long log must not hold up the other sessions of the thread.
     if (event.seq % eventsPerTurn === eventsPerTurn - 1) return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Ends as failed the cards of a turn that nobody is left to end. */
+  endCards(): void {
+    for (const frame of this.#projector.endCardFrames()) this.#outbox.send(frame);
   }
 }
 

@@ -2,25 +2,43 @@
  * From a turn's end to the answer of its prompt. What the wire says is what the log says.
  */
 import { errorCatalogue, type ErrorCode, type WireError } from '../../shared/errors.ts';
+import type { EventData, TurnEndReason } from '../../shared/events.ts';
+import type { Budget } from '../../shared/session-options.ts';
 import type { TurnOutcome } from '../../shared/thread-protocol.ts';
-import type { TurnEnd } from '../agent/turn.ts';
 
-export function turnOutcome({ reason, usage }: TurnEnd): TurnOutcome {
+/** A turn's end as the agent tells it, or the log. */
+export type EndedTurn = Pick<EventData['turn/end'], 'reason' | 'usage' | 'structured'> & { readonly left?: Budget };
+
+/** @param text the turn's last text, where the profile answers with it */
+export function turnOutcome(end: EndedTurn, text: string | undefined): TurnOutcome {
+  const { reason, usage, structured, left } = end;
+  const said = text === undefined ? {} : { text };
+  if (reason.kind === 'error') return { ok: false, error: turnError(reason.code, reason.message), usage, ...said };
+  return {
+    ok: true,
+    stopReason: stopReasonOf(reason),
+    usage,
+    ...said,
+    ...(structured === undefined ? {} : { structured }),
+    ...(reason.kind === 'max-turn-requests' ? { spent: { budget: reason.budget, scope: reason.scope ?? 'turn' } } : {}),
+    ...(left === undefined ? {} : { left }),
+  };
+}
+
+function stopReasonOf(reason: Exclude<TurnEndReason, { kind: 'error' }>): Extract<TurnOutcome, { ok: true }>['stopReason'] {
   switch (reason.kind) {
     case 'completed':
-      return { ok: true, stopReason: 'end_turn', usage };
+      return 'end_turn';
     case 'max-tokens':
-      return { ok: true, stopReason: 'max_tokens', usage };
+      return 'max_tokens';
     case 'max-turn-requests':
-      return { ok: true, stopReason: 'max_turn_requests', usage };
+      return 'max_turn_requests';
     case 'refusal':
-      return { ok: true, stopReason: 'refusal', usage };
+      return 'refusal';
     case 'cancelled':
     case 'disposed':
     case 'interrupted':
-      return { ok: true, stopReason: 'cancelled', usage };
-    case 'error':
-      return { ok: false, error: turnError(reason.code, reason.message) };
+      return 'cancelled';
     default:
       return reason satisfies never;
   }

@@ -405,7 +405,8 @@ t.test('the text of an unmapped exception stays on stderr', async (t) => {
   const h = connect(app);
   h.send(request(1, 'session/new', { cwd: '/', mcpServers: [] }));
   await h.until(1);
-  t.same(h.frames, [{ jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'The server met an unexpected fault.' } }]);
+  const error = { code: -32603, message: 'The server met an unexpected fault.', data: { code: 'INTERNAL' } };
+  t.same(h.frames, [{ jsonrpc: '2.0', id: 1, error }]);
   t.ok(h.notes.some((note) => note.startsWith('debug:') && note.includes('SECRET')));
 });
 

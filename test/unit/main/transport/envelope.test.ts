@@ -162,12 +162,15 @@ t.test('an unmapped exception keeps its text from the client; a mapped error kee
   const stacked = cleanError({ code: -31001, message: stack ?? '', data: { why: stack, list: [{ stack }] } });
   t.notMatch(JSON.stringify(stacked.error), /\bat /);
   t.same(stacked.error.data, { why: 'Error: boom', list: [{}] });
+  const text = 'Look:\n    at line 3 of the file';
+  t.same(cleanError({ code: -32603, message: 'No.', data: { code: 'MODEL_FAILED', text } }).error.data, { code: 'MODEL_FAILED', text });
 });
 
 t.test('echoes of the input are dropped or cut', async (t) => {
   t.same(cleanError({ code: -32600, message: 'Invalid request', data: { env: 'SECRET' } }).error, {
     code: -32600,
     message: 'Invalid request',
+    data: { code: 'INVALID_REQUEST' },
   });
   const method = 'm'.repeat(100_000);
   const missing = cleanError({ code: -32601, message: `"Method not found": ${method}`, data: { method } }).error;
@@ -175,7 +178,7 @@ t.test('echoes of the input are dropped or cut', async (t) => {
   t.same(cleanError({ code: -32601, message: '"Method not found": a/b', data: { method: 'a/b' } }).error, {
     code: -32601,
     message: 'Method not found: a/b',
-    data: { method: 'a/b' },
+    data: { code: 'METHOD_NOT_FOUND', method: 'a/b' },
   });
   t.same(cleanError({ code: -32002, message: 'Resource not found', data: { sessionId: 's' } }).error.data, { sessionId: 's' });
   t.same(cleanError({ code: -32000, message: 'Authentication required', data: null }).error, {

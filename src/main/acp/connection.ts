@@ -1,0 +1,40 @@
+/**
+ * The connection as its client described it in `initialize`: what it can show, and how much of a session it wants to see.
+ * Read when a session is made or opened, and fixed for that session then.
+ */
+import type { InitializeRequest } from '@agentclientprotocol/sdk';
+import type { Profile } from '../../shared/config.ts';
+import { ServerError } from '../../shared/errors.ts';
+import type { ConnectionView } from '../sessions/session-table.ts';
+import { requestedProfile } from './meta/profile.ts';
+
+export class Connection {
+  readonly #defaultProfile: Profile;
+  #view: ConnectionView;
+
+  /** @param defaultProfile the start option's, for a client that does not ask for one */
+  constructor(defaultProfile: Profile) {
+    this.#defaultProfile = defaultProfile;
+    this.#view = { profile: defaultProfile, client: { terminalOutput: false } };
+  }
+
+  /** @throws ServerError INVALID_PARAMS for a profile that there is not; the connection stays as it was */
+  initialize({ clientCapabilities }: InitializeRequest): void {
+    const profile = requestedProfile(clientCapabilities) ?? this.#defaultProfile;
+    this.#view = { profile, client: { terminalOutput: clientCapabilities?._meta?.['terminal_output'] === true } };
+  }
+
+  get view(): ConnectionView {
+    return this.#view;
+  }
+
+  get profile(): Profile {
+    return this.#view.profile;
+  }
+
+  /** @throws ServerError METHOD_NOT_FOUND for a method that the automation profile does not have */
+  refuseUnlessEditor(method: string): void {
+    if (this.profile === 'editor') return;
+    throw new ServerError('METHOD_NOT_FOUND', `Method not found: ${method}`, { data: { method } });
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * `session/prompt`: what comes in, and what goes out behind the turn's updates. Both have members of our own in
+ * `_meta["dsh-acp"]`; an error has the same in its data, where a turn had begun.
+ */
+import type { PromptRequest, PromptResponse } from '@agentclientprotocol/sdk';
+import type { JsonObject } from '../../shared/errors.ts';
+import type { Budget } from '../../shared/session-options.ts';
+import type { PromptResult } from '../sessions/pending-prompt.ts';
+import type { AgentAppParts } from './agent-app.ts';
+import { extensionName } from './meta/extension.ts';
+import { promptOptions } from './meta/prompt-options.ts';
+import { promptContent } from './prompt-content.ts';
+
+/** The session is looked up before anything is awaited, so that prompts keep the order in which they came. */
+export async function prompt(parts: AgentAppParts, params: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
+  const content = promptContent(params.prompt);
+  const options = promptOptions(params, content, parts.config.session.prices);
+  const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
+  return promptResponse(await sessions.get(params.sessionId).prompt(content, options, signal));
+}
+
+function promptResponse({ ok: _, stopReason, usage, left, ...rest }: PromptResult): PromptResponse {
+  const answer = { usage: { ...usage }, ...rest, ...(left === undefined ? {} : { left: budgetOnWire(left) }) };
+  return { stopReason, _meta: { [extensionName]: answer } };
+}
+
+function budgetOnWire({ deadline, ...limits }: Budget): JsonObject {
+  return { ...(deadline === undefined ? {} : { deadline: new Date(deadline).toISOString() }), ...limits };
+}

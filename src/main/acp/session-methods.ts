@@ -1,0 +1,104 @@
+/**
+ * The methods that make, open, list and change sessions: what each checks and what it answers. They hold no state.
+ */
+import { isAbsolute } from 'node:path';
+import {
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type LoadSessionRequest,
+  type LoadSessionResponse,
+  methods,
+  type NewSessionRequest,
+  type NewSessionResponse,
+  type ResumeSessionRequest,
+  type ResumeSessionResponse,
+  type SetSessionModeRequest,
+  type SetSessionModeResponse,
+} from '@agentclientprotocol/sdk';
+import { ServerError } from '../../shared/errors.ts';
+import type { PermissionMode } from '../../shared/events.ts';
+import type { AgentAppParts } from './agent-app.ts';
+import type { Connection } from './connection.ts';
+import { requireCredentials } from './initialize.ts';
+import { refusal } from './meta/extension.ts';
+import { newSessionOptions, openSessionOptions } from './meta/session-options.ts';
+import { modeState, parseModeId } from './modes.ts';
+
+export async function newSession(parts: AgentAppParts, connection: Connection, params: NewSessionRequest): Promise<NewSessionResponse> {
+  refuseUnsupported(params);
+  const { model, prices } = parts.config.session;
+  const options = await newSessionOptions(params, prices);
+  requireCredentials(model);
+  const session = await (await parts.sessions()).create(params.cwd, connection.view, options);
+  return { sessionId: session.identity.id, ...modesFor(connection, session.mode) };
+}
+
+export async function loadSession(parts: AgentAppParts, connection: Connection, params: LoadSessionRequest): Promise<LoadSessionResponse> {
+  connection.refuseUnlessEditor(methods.agent.session.load);
+  refuseUnsupported(params);
+  const { readOnly, ...options } = openSessionOptions(params);
+  const sessions = await parts.sessions();
+  if (readOnly === true) {
+    if (Object.keys(options).length > 0) throw refusal('readOnly', 'a session that is only looked at takes neither mode nor env.');
+    return modesFor(connection, await sessions.view(params.sessionId, params.cwd, connection.view));
+  }
+  const session = await sessions.load(params.sessionId, params.cwd, connection.view, options);
+  return modesFor(connection, session.mode);
+}
+
+export async function resumeSession(
+  parts: AgentAppParts,
+  connection: Connection,
+  params: ResumeSessionRequest,
+): Promise<ResumeSessionResponse> {
+  refuseUnsupported(params);
+  const { readOnly, ...options } = openSessionOptions(params);
+  if (readOnly === true) throw refusal('readOnly', 'nothing is shown by session/resume; use session/load.');
+  const session = await (await parts.sessions()).resume(params.sessionId, params.cwd, connection.view, options);
+  return modesFor(connection, session.mode);
+}
+
+export async function listSessions(
+  parts: AgentAppParts,
+  connection: Connection,
+  params: ListSessionsRequest,
+): Promise<ListSessionsResponse> {
+  connection.refuseUnlessEditor(methods.agent.session.list);
+  // A filter that no session can meet is a mistake of the client, and would look like an empty list.
+  if (typeof params.cwd === 'string' && !isAbsolute(params.cwd)) {
+    throw new ServerError('INVALID_PARAMS', 'cwd must be an absolute path.', { data: { field: 'cwd' } });
+  }
+  const page = await (await parts.sessions()).list({ cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
+  const sessions = page.sessions.map(({ id, cwd, title, updatedAt }) => {
+    return { sessionId: id, cwd, updatedAt, ...(title === undefined ? {} : { title }) };
+  });
+  return { sessions, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
+}
+
+export async function setSessionMode(
+  parts: AgentAppParts,
+  connection: Connection,
+  params: SetSessionModeRequest,
+): Promise<SetSessionModeResponse> {
+  connection.refuseUnlessEditor(methods.agent.session.setMode);
+  await (await parts.sessions()).get(params.sessionId).setMode(parseModeId(params.modeId));
+  return {};
+}
+
+/** Modes are an editor's: automation gives one with the session, and is not asked to show it. */
+function modesFor(connection: Connection, mode: PermissionMode): Pick<LoadSessionResponse, 'modes'> {
+  return connection.profile === 'editor' ? { modes: modeState(mode) } : {};
+}
+
+function refuseUnsupported(params: { readonly mcpServers?: unknown[] | null; readonly additionalDirectories?: unknown[] | null }): void {
+  if ((params.mcpServers?.length ?? 0) > 0) {
+    throw new ServerError('INVALID_PARAMS', 'mcpServers must be empty: this server does not connect to MCP servers.', {
+      data: { field: 'mcpServers' },
+    });
+  }
+  if ((params.additionalDirectories?.length ?? 0) > 0) {
+    throw new ServerError('INVALID_PARAMS', 'additionalDirectories must be empty: a session works in its cwd.', {
+      data: { field: 'additionalDirectories' },
+    });
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * The last text that the assistant committed in a turn: what a program takes as the turn's answer.
+ */
+import type { LogEvent } from '../../shared/events.ts';
+import { sliceWhole } from '../display/title-line.ts';
+
+/** UTF-16 units; longer answers are in the log, and were sent as updates. */
+const longest = 256 * 1024;
+
+export class LastText {
+  #text: string | undefined;
+
+  /** Cut at 256 K characters; `undefined` when nothing was said. */
+  get current(): string | undefined {
+    return this.#text;
+  }
+
+  /** Takes in the events of a turn, in order; starts anew with each turn. */
+  observe(event: LogEvent): void {
+    if (event.type === 'turn/start') this.#text = undefined;
+    else if (event.type === 'assistant/message' && event.data.text !== '') this.#text = sliceWhole(event.data.text, longest);
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * A session that is only looked at, while it is on this thread: its log, projected as it stands and then followed. Has no
+ * agent, no lock and no processes, and refuses whatever would change something.
+ */
+import { ServerError, toWireError } from '../../shared/errors.ts';
+import type { LogEvent, PermissionMode } from '../../shared/events.ts';
+import type { LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
+import { isLockHeld } from '../log/session-lock.ts';
+import { Projector } from '../projection/projector.ts';
+import { createToolRegistry } from '../tools/all-tools.ts';
+import { LogFollower } from './log-follower.ts';
+import { SessionScreen } from './session-screen.ts';
+import type { ThreadContext } from './thread-context.ts';
+
+/** Only for how they show their calls. */
+const tools = createToolRegistry();
+
+export class ReadOnlySession implements SessionApi {
+  /** Fulfils when the session has left the thread. */
+  readonly left: Promise<void>;
+  readonly #task: SessionTask;
+  readonly #thread: ThreadContext;
+  readonly #screen: SessionScreen;
+  readonly #follower: LogFollower;
+  #mode: PermissionMode;
+  readonly #left = new AbortController();
+  #leaving: Promise<void> | undefined;
+  #turnOpen = false;
+  #reportLeft: () => void = () => undefined;
+
+  /** @throws ServerError as {@link LogFollower} */
+  constructor(task: SessionTask, thread: ThreadContext) {
+    this.#task = task;
+    this.#thread = thread;
+    this.#screen = createScreen(task, thread);
+    this.#mode = task.settings.mode;
+    this.#follower = new LogFollower(task.logPath, (event) => this.#show(event));
+    this.left = new Promise((resolve) => {
+      this.#reportLeft = resolve;
+    });
+  }
+
+  get mode(): PermissionMode {
+    return this.#mode;
+  }
+
+  /** The whole log of now, then a `loaded` completion, then whatever is added. */
+  async replay(requestId: number): Promise<void> {
+    void this.#replayLog().then((outcome) => {
+      this.#thread.outbox.complete({ kind: 'loaded', sessionId: this.#task.sessionId, requestId, outcome });
+      if (outcome.ok)
+        this.#follower.follow((why) => this.#note(`the log of session ${this.#task.sessionId} is followed no longer: ${why}`));
+    });
+  }
+
+  async prompt(): Promise<void> {
+    throw readOnly();
+  }
+
+  async setMode(): Promise<void> {
+    throw readOnly();
+  }
+
+  async cancel(): Promise<void> {}
+
+  /** It shows what happens elsewhere at any time, so it never gives its thread up by itself. */
+  async park(): Promise<boolean> {
+    return false;
+  }
+
+  dispose(): Promise<void> {
+    this.#left.abort();
+    this.#leaving ??= this.#follower.close().finally(() => this.#reportLeft());
+    return this.#leaving;
+  }
+
+  async #replayLog(): Promise<LoadOutcome> {
+    try {
+      await this.#follower.readAll();
+      // Nobody is left to end what a killed writer had begun, until somebody opens the session to go on with it.
+      if (this.#turnOpen && !isLockHeld(this.#task.lockPath)) this.#screen.endCards();
+      return { ok: true, mode: this.#mode };
+    } catch (error) {
+      return { ok: false, error: toWireError(error) };
+    }
+  }
+
+  #show(event: LogEvent): void | Promise<void> {
+    // Ends the reading of a long log.
+    if (this.#left.signal.aborted) throw readOnly();
+    if (event.type === 'mode/change') this.#mode = event.data.mode;
+    else if (event.type === 'turn/start') this.#turnOpen = true;
+    else if (event.type === 'turn/end') this.#turnOpen = false;
+    return this.#screen.replay(event, this.#left.signal);
+  }
+
+  #note(text: string): void {
+    void this.#thread.main.log('warn', text);
+  }
+}
+
+function createScreen({ sessionId, cwd, client, settings }: SessionTask, { outbox }: ThreadContext): SessionScreen {
+  const { profile } = settings;
+  return new SessionScreen(
+    sessionId,
+    new Projector({ sessionId, cwd, client, profile, tools: (name) => tools.get(name), replay: true }),
+    outbox,
+  );
+}
+
+function readOnly(): ServerError {
+  return new ServerError('SESSION_READ_ONLY', 'The session is open only to be looked at.');
+}
