@@ -84,6 +84,10 @@ export class TurnLimits {
     return this.all.find((limit) => limit.name === 'tool-calls' && isSpent(limit));
   }
 
+  spentTime(): Limit | undefined {
+    return this.all.find((limit) => isTime(limit) && isSpent(limit));
+  }
+
   /** Milliseconds until the first limit of time is reached; infinite without one. */
   timeLeftMs(): number {
     return this.all.reduce((least, limit) => (isTime(limit) ? Math.min(least, limit.max - limit.used()) : least), Infinity);

@@ -29,7 +29,7 @@ export class TimeLimit {
     while (!closed.aborted && !this.#scope.ended) {
       const left = limits.timeLeftMs();
       if (left > 0) await this.#context.sleep(Math.ceil(left), closed);
-      else this.#scope.endSpent();
+      else this.#scope.endSpentTime();
     }
   }
 }

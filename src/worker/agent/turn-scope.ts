@@ -9,7 +9,7 @@ import type { JsonValue } from '../../shared/errors.ts';
 import type { EventInput, LogEvent, TurnEndReason } from '../../shared/events.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { AgentContext } from './agent-context.ts';
-import { reasonOf, TurnLimits } from './budget.ts';
+import { type Limit, reasonOf, TurnLimits } from './budget.ts';
 import { BudgetNotices } from './budget-notices.ts';
 import { errorReason } from './end-reason.ts';
 import type { UsageMeter } from './turn-usage.ts';
@@ -81,16 +81,17 @@ export class TurnScope {
 
   /** Ends the turn when a budget leaves no room for another step. Says whether it has ended. */
   endSpent(): boolean {
-    const limit = this.limits.spent();
-    if (limit !== undefined) this.end(reasonOf(limit));
-    return this.ended;
+    return this.#endAt(this.limits.spent());
   }
 
   /** Ends the turn when a budget leaves no room for another model call of the running step. Says whether it has ended. */
   endSpentInStep(): boolean {
-    const limit = this.limits.spentInStep();
-    if (limit !== undefined) this.end(reasonOf(limit));
-    return this.ended;
+    return this.#endAt(this.limits.spentInStep());
+  }
+
+  /** Cuts the turn short when its time is up. Says whether it has ended. */
+  endSpentTime(): boolean {
+    return this.#endAt(this.limits.spentTime());
   }
 
   /** For the closing of a turn alone: an end that could not be made durable must not be reported as a success. */
@@ -125,6 +126,11 @@ export class TurnScope {
       this.end(errorReason(error));
       throw error;
     }
+  }
+
+  #endAt(limit: Limit | undefined): boolean {
+    if (limit !== undefined) this.end(reasonOf(limit));
+    return this.ended;
   }
 }
 

@@ -76,6 +76,9 @@ export function hang(text = ''): Reply {
   };
 }
 
+/** The clock on the wall when a rig's own clock stands at 0. */
+export const epoch = 1_800_000_000_000;
+
 export interface Sleeper {
   readonly ms: number;
   readonly wake: () => void;
@@ -123,6 +126,24 @@ export class AgentRig {
     this.script.push(...script);
     this.#options = options;
     this.agent = new ReactLoopAgent(this.dependencies());
+  }
+
+  /** A rig whose agent was made from this one's log. */
+  reopened(script: Reply[] = [], options: RigOptions = this.#options): AgentRig {
+    const rig = new AgentRig(script, options);
+    for (const event of this.events) {
+      rig.events.push(event);
+      rig.agent.observe(event);
+    }
+    rig.time = this.time;
+    return rig;
+  }
+
+  /** What the program told the model by itself. */
+  get notices(): string[] {
+    return this.of('user/message').flatMap(({ source, content }) =>
+      source === 'notice' ? content.map((block) => ('text' in block ? block.text : '')) : [],
+    );
   }
 
   /** Called at every await of the stand-ins; a test hooks in here to act at any of these moments. */
@@ -220,7 +241,7 @@ export class AgentRig {
         return `m${this.#ids}`;
       },
       now: () => this.time,
-      wallClock: () => this.time,
+      wallClock: () => epoch + this.time,
       options: this.#options.options ?? {},
       modelSlots: this.#options.modelSlots ?? openSlots,
       random: () => 0.5,
