@@ -14,7 +14,7 @@ export interface ModelSlotRequest {
 export interface ModelSlot {
   readonly leaseId: number;
   readonly waitedMs: number;
-  /** How many stood before this request when it came; `0` when it did not wait. */
+  /** Its place in the queue when it came, from 1; `0` when it did not wait. */
   readonly position: number;
 }
 

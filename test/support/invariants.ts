@@ -16,7 +16,7 @@ import { sessionsDir } from '../../src/shared/log/session-paths.ts';
 import { markedProcesses } from '../../src/shared/process-table.ts';
 import { readLog } from '../../src/worker/log/log-reader.ts';
 import { assertLegalLog } from '../unit/worker/agent/legal-log.ts';
-import { ModelServer } from './model-server.ts';
+import { ModelServer, type ModelServerOptions } from './model-server.ts';
 import { type Frame, type ServerOptions, ServerProcess } from './server-process.ts';
 
 const saboteurMain = fileURLToPath(new URL('./serve-main.js', import.meta.url));
@@ -73,7 +73,7 @@ export interface FaultRig {
   readonly dir: string;
   /** An initialized server. */
   serve(options?: FaultServerOptions): Promise<FaultServer>;
-  model(): Promise<ModelServer>;
+  model(options?: ModelServerOptions): Promise<ModelServer>;
 }
 
 /** A test after which the invariants are checked. */
@@ -107,8 +107,8 @@ class Rig implements FaultRig {
     return server;
   }
 
-  async model(): Promise<ModelServer> {
-    const model = await ModelServer.start();
+  async model(options?: ModelServerOptions): Promise<ModelServer> {
+    const model = await ModelServer.start(options);
     this.#models.push(model);
     return model;
   }

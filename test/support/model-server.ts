@@ -26,12 +26,20 @@ export interface ModelServerStats {
   readonly connections: number;
   /** Microseconds of this process, user and system together, since the last reset. */
   readonly cpuMicros: number;
+  /** Answers at once, at most, refusals included. */
+  readonly peakStreams: number;
+  /** Answered 429 for {@link ModelServerOptions.maxStreams}. */
+  readonly refused: number;
   readonly rssBytes: number;
 }
 
 export interface ModelServerOptions {
   /** How many requests are kept; the oldest go. `0` keeps none and skips reading them where a header plan is given. */
   readonly keepRequests?: number;
+  /** Above this many answers at once a request is answered 429, as a provider's limit does. */
+  readonly maxStreams?: number;
+  /** What such an answer says in `Retry-After`; without it says nothing. Fractions become `retry-after-ms`. */
+  readonly retryAfterSeconds?: number;
 }
 
 export class ModelServer {
@@ -40,7 +48,10 @@ export class ModelServer {
   readonly #wheel = new TickWheel();
   readonly #queue: AnswerPlan[] = [];
   readonly #keep: number;
+  readonly #options: ModelServerOptions;
   #active = 0;
+  #peak = 0;
+  #refused = 0;
   #count = 0;
   #tokens = 0;
   #connections = 0;
@@ -48,6 +59,7 @@ export class ModelServer {
 
   private constructor(options: ModelServerOptions) {
     this.#keep = options.keepRequests ?? 1000;
+    this.#options = options;
     this.#server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (request, response) => this.#serve(request, response));
     this.#server.on('connection', () => {
       this.#connections += 1;
@@ -81,6 +93,8 @@ export class ModelServer {
       tokensSent: this.#tokens,
       connections: this.#connections,
       cpuMicros: user + system,
+      peakStreams: this.#peak,
+      refused: this.#refused,
       rssBytes: process.memoryUsage.rss(),
     };
   }
@@ -101,6 +115,8 @@ export class ModelServer {
     this.#count = 0;
     this.#tokens = 0;
     this.#connections = 0;
+    this.#peak = 0;
+    this.#refused = 0;
     this.#cpuAtReset = process.cpuUsage();
   }
 
@@ -149,13 +165,24 @@ export class ModelServer {
       if (this.requests.length > this.#keep) this.requests.shift();
     }
     const header = request.headers['x-answer-plan'];
-    const plan = this.#queue.shift() ?? planForRequest(typeof header === 'string' ? header : undefined, body.messages ?? []);
-    this.#answer(plan, response);
+    const isFull = this.#active >= (this.#options.maxStreams ?? Number.POSITIVE_INFINITY);
+    const planned = (): AnswerPlan =>
+      this.#queue.shift() ?? planForRequest(typeof header === 'string' ? header : undefined, body.messages ?? []);
+    this.#answer(isFull ? this.#refusal() : planned(), response);
+  }
+
+  #refusal(): AnswerPlan {
+    this.#refused += 1;
+    const seconds = this.#options.retryAfterSeconds;
+    const wait = Number.isInteger(seconds) ? { 'retry-after': String(seconds) } : { 'retry-after-ms': String((seconds ?? 0) * 1000) };
+    const headers = seconds === undefined ? {} : wait;
+    return { fault: { kind: 'status', status: 429, body: '{"error":{"message":"too many requests"}}', headers } };
   }
 
   #answer(plan: AnswerPlan, response: ServerResponse): void {
     const { fault } = plan;
     this.#active += 1;
+    this.#peak = Math.max(this.#peak, this.#active);
     response.once('close', () => {
       this.#active -= 1;
     });

@@ -81,7 +81,7 @@ export class ModelLimiter {
         owner,
         request,
         at: this.#clock.now(),
-        position: waits ? this.#order.countFrom(priority) : 0,
+        position: waits ? this.#order.countFrom(priority) + 1 : 0,
         // Who finds a free place is never in the queue, and most do: an AbortController costs more than all the rest.
         leaveQueue: waits ? new AbortController() : undefined,
         grant,

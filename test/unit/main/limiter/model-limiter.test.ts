@@ -40,7 +40,7 @@ class Rig {
   }
 }
 
-t.test('who finds room goes at once; the others wait and are told how long and behind how many', async (t) => {
+t.test('who finds room goes at once; the others wait and are told how long and where they stood', async (t) => {
   const rig = new Rig({ maxConcurrency: 2, slowStart: 2 });
   for (const name of ['a', 'b', 'c', 'd']) rig.ask(name);
   await settled();
@@ -54,8 +54,8 @@ t.test('who finds room goes at once; the others wait and are told how long and b
     [
       ['a', 0, 0],
       ['b', 0, 0],
-      ['c', 0, 700],
-      ['d', 1, 700],
+      ['c', 1, 700],
+      ['d', 2, 700],
     ],
   );
 });
