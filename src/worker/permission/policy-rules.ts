@@ -154,7 +154,8 @@ function matchOf(rule: PolicyRule, globs: readonly PathGlob[] | undefined, targe
       return globs === undefined ? matchWithoutPaths(rule, target, cwd) : matchPath(globs, target.path);
     case 'execute': {
       const directory = { given: access.cwd, canonical: access.canonicalCwd };
-      if (globs !== undefined) return matchPath(globs, directory);
+      // A word about files is none about programs: these reach whatever they like.
+      if (globs !== undefined) return rule.commands === undefined ? 'no' : matchPath(globs, directory);
       // The same words mean another program elsewhere: `npm test` runs what the directory's own file says.
       const isElsewhere = rule.action === 'allow' && rule.commands !== undefined && directory.canonical !== cwd;
       return isElsewhere ? 'no' : 'fully';

@@ -69,6 +69,8 @@ function refuseContradictions(rule: PolicyRule, at: Place): void {
   if (commands !== undefined && lacks('execute')) throw fault('access', 'execute among them, as the rule names commands');
   if (providers !== undefined && lacks('delegate')) throw fault('access', 'delegate among them, as the rule names providers');
   if (commands !== undefined && providers !== undefined) throw fault('providers', 'no providers, as the rule names commands');
+  const isAboutFiles = access === undefined || access.includes('read') || access.includes('write');
+  if (paths !== undefined && commands === undefined && !isAboutFiles) throw fault('paths', 'no paths, as the rule is about no files');
   if (providers !== undefined && paths !== undefined) throw fault('paths', 'no paths, as the rule names providers');
   if (network !== undefined && rule.action === 'deny') throw fault('network', 'no network, as the rule denies');
   if (network !== undefined && lacks('execute')) throw fault('access', 'execute among them, as the rule sets network');

@@ -99,6 +99,7 @@ t.test('whatever is not understood is refused with its exact place', async (t) =
     [rule({ providers: ['x'], access: ['execute'] }), 'rule[0].access'],
     [rule({ providers: ['x'], commands: [['x']] }), 'rule[0].providers'],
     [rule({ providers: ['x'], paths: ['x'] }), 'rule[0].paths'],
+    [rule({ paths: ['x'], access: ['execute', 'none'] }), 'rule[0].paths'],
     [rule({ network: 'none', access: ['write'] }), 'rule[0].access'],
     [rule({ network: 'none', action: 'deny' }), 'rule[0].network'],
   ];

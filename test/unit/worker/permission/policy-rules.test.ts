@@ -206,6 +206,8 @@ t.test('commands', async (t) => {
   t.equal(said(packages, run('npm test')), 'allow yes');
   t.equal(said(packages, run('npm test', '/ws/docs')), 'deny fallback');
   t.equal(said(packages, { kind: 'execute', command: 'npm test', cwd: '/ws', canonicalCwd: undefined }), 'deny fallback');
+  t.equal(said(policy([allow({ paths: ['**'] })]), run('ls')), 'deny fallback', 'a rule about files is about no command');
+  t.equal(said(policy([allow({ paths: ['**'], access: ['read', 'execute'] })]), run('ls')), 'deny fallback');
   const plainOnly = policy([deny({ commands: [['rm', '...']] }), allow({ access: ['execute'] })]);
   t.equal(said(plainOnly, run('rm -r x', '/anywhere')), 'deny no');
   t.equal(said(plainOnly, run('true; rm -r x')), 'allow yes', 'denying by command is no wall');

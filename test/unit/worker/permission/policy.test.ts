@@ -138,6 +138,18 @@ t.test('a grant holds for the same command and directory only, and never against
   t.equal(decideAccess('read-only', command('npm test'), granted).kind, 'deny');
 });
 
+t.test('delegating: this server is trusted, another program is asked about, once for each', async (t) => {
+  const delegate = (provider: string): ResolvedAccess => ({ kind: 'delegate', provider });
+  t.equal(verdicts(delegate('self')), 'aaaa');
+  t.equal(verdicts(delegate('other')), '??da');
+  const asked = decideAccess('ask', delegate('other'), context);
+  if (asked.kind !== 'ask') throw new Error('must ask');
+  const granted = { cwd, grants: new Set([asked.grant.key]) };
+  t.equal(decideAccess('accept-edits', delegate('other'), granted).kind, 'granted');
+  t.equal(decideAccess('accept-edits', delegate('third'), granted).kind, 'ask');
+  t.match(decideAccess('read-only', delegate('other'), granted), { kind: 'deny', text: /read-only.*"self"/ });
+});
+
 t.test('no two accesses share a grant', async () => {
   const text = fc.string({ maxLength: 6, unit: fc.constantFrom('a', '"', ',', '\\', '/', '\0', ' ') });
   const any = fc.oneof(
