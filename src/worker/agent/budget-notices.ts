@@ -106,7 +106,7 @@ function isEnding(limit: Limit, used: number, before: number): boolean {
   // Whoever gave a single step has said so; the server's own has always been silent about it.
   if (limit.name === 'steps') return left <= 1 && (used > 0 || limit.byClient);
   if (limit.name === 'tool-calls') return used > 0 && (left <= 1 || left < limit.max * endShare);
-  const nextStep = Math.min((used - before) * nextStepFactor, limit.max / 2);
+  const nextStep = (used - before) * nextStepFactor;
   const reserve = isTime(limit) ? Math.min(Math.max(endMs, limit.max * endShare), limit.max / 2) : limit.max * endShare;
   return left < Math.max(reserve, nextStep);
 }

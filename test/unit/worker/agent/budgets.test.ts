@@ -16,8 +16,7 @@ const looping = (count = 20): Reply[] =>
     return say('going on', { reason: 'tool-calls', toolCalls, usage: usage(20, 10) });
   });
 
-const loopingRig = (session: Budget | undefined = undefined) =>
-  new AgentRig(looping(), { tools: [echo], settings: { prices }, options: session === undefined ? {} : { budget: session } });
+const loopingRig = (session: Budget = {}) => new AgentRig(looping(), { tools: [echo], settings: { prices }, options: { budget: session } });
 
 t.test('a prompt with options is logged with what was given, and nothing else', async (t) => {
   const rig = new AgentRig([say('a'), say('b')]);
