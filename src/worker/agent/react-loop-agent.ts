@@ -11,7 +11,7 @@ import { History } from './history.ts';
 import { Inbox } from './inbox.ts';
 import { OpenRecords } from './open-records.ts';
 import { SessionLedger } from './session-ledger.ts';
-import { SessionTools } from './session-tools.ts';
+import { sessionTools } from './session-tools.ts';
 import { runTurn, type TurnEnd } from './turn.ts';
 import { TurnScope } from './turn-scope.ts';
 import { noTurnUsage } from './turn-usage.ts';
@@ -37,7 +37,7 @@ export class ReactLoopAgent {
     const { tools, options, now, settings } = dependencies;
     this.#context = {
       ...dependencies,
-      tools: new SessionTools(tools, options),
+      tools: sessionTools(tools, options),
       ledger: new SessionLedger(now, settings.prices),
       history: new History(),
       open: new OpenRecords(),

@@ -9,6 +9,11 @@ import { FinalAnswer, finalAnswerName } from '../tools/final-answer.ts';
 import type { AnyTool } from '../tools/tool.ts';
 import type { ParsedArguments, ToolSet } from './agent-context.ts';
 
+/** The session's tools; those that are already a session's are given back as they are. */
+export function sessionTools(all: ToolSet, options: Pick<SessionOptions, 'tools' | 'outputSchema'>): SessionTools {
+  return all instanceof SessionTools ? all : new SessionTools(all, options);
+}
+
 export class SessionTools implements ToolSet {
   /** There when the session has an output schema. */
   readonly finalAnswer: FinalAnswer | undefined;
