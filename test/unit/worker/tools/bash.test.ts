@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { mkdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -62,6 +62,42 @@ t.test('a command without output says so', async (t) => {
   const context = makeContext(t);
   t.match(await bashTool.execute(bash('true'), context), { text: '(no output)', isError: false, meta: { exitCode: 0, output: '' } });
   t.match(await bashTool.execute(bash('exit 7'), { ...context, callId: 'x' }), { text: '(no output)\n[exit code: 7]' });
+});
+
+t.test("the session's variables are laid over the environment of every command, and are in no result", async (t) => {
+  const secret = 'canary-8c1f2e';
+  const context = makeContext(t, { env: { GIVEN_TOKEN: secret, HOME: '/given' } });
+  const outcome = await bashTool.execute(bash('test "$GIVEN_TOKEN" = canary-8c1f2e && echo "$HOME ${PATH:+path}"'), context);
+  t.match(outcome, { text: '/given path', isError: false });
+  const started = await bashTool.execute({ ...bash('echo "${#GIVEN_TOKEN}"'), run_in_background: true }, { ...context, callId: 'bg' });
+  const taskId = metaText(started, 'taskId');
+  const output = await bashOutputTool.execute({ task_id: taskId, wait_ms: 5000 }, context);
+  t.match(output.text, '13');
+  const missing = await bashTool.execute({ ...bash('true'), workdir: 'none' }, { ...context, callId: 'missing' });
+  const large = { ...context, callId: 'large', env: { GIVEN_TOKEN: secret, LARGE: 'x'.repeat(200_000) } };
+  const tooLarge = await bashTool.execute(bash('true'), large);
+  t.match(tooLarge, { isError: true, code: 'SPAWN_FAILED' });
+  const broken = await bashTool.execute(bash('true'), { ...context, callId: 'nul', env: { GIVEN_TOKEN: `${secret}\0` } });
+  t.match(broken, { isError: true, code: 'SPAWN_FAILED' });
+  t.notMatch(JSON.stringify([outcome, started, output, missing, tooLarge, broken]), secret);
+});
+
+t.test('a call that was allowed without a network only starts its command so, in front and in the background', async (t) => {
+  const context = makeContext(t);
+  if (!(await context.broker.canCutNetwork())) {
+    const refused = await bashTool.execute(bash('true'), { ...context, network: 'none' });
+    t.match(refused, { isError: true, code: 'SPAWN_FAILED', text: /cannot be cut off/ });
+    return;
+  }
+  const own = readlinkSync('/proc/self/ns/net');
+  const where = bash('readlink /proc/self/ns/net');
+  t.equal((await bashTool.execute(where, context)).text, own);
+  const cut = await bashTool.execute(where, { ...context, callId: 'cut', network: 'none' });
+  t.match(cut.text, /^net:/);
+  t.not(cut.text, own);
+  const started = await bashTool.execute({ ...where, run_in_background: true }, { ...context, callId: 'bg', network: 'none' });
+  const output = await bashOutputTool.execute({ task_id: metaText(started, 'taskId'), wait_ms: 5000 }, context);
+  t.notMatch(output.text, own);
 });
 
 t.test('the shell is bash, and starts in the directory that was asked for', async (t) => {
