@@ -1,0 +1,72 @@
+/** General settings, at the top of the file. */
+import type { KeySpec } from '../key-spec.ts';
+import { line } from '../value-types.ts';
+
+export const generalKeys = {
+  profile: {
+    section: '',
+    type: { kind: 'choice', values: ['editor', 'automation'] },
+    default: 'editor',
+    doc: 'What the client is shown: `editor` streams everything, `automation` sends committed text only.',
+  },
+  isolation: {
+    section: '',
+    type: { kind: 'choice', values: ['dedicated', 'strict', 'shared'] },
+    default: undefined,
+    defaultText: '`dedicated`; `shared` for the automation profile',
+    doc: 'Sessions to threads: one thread each and sharing beyond max_threads, never sharing (newcomers wait), or all on a few threads.',
+  },
+  model: {
+    section: '',
+    type: {
+      kind: 'word',
+      pattern: /^(?:scripted|replay:\/.+|[^\s:][^\s]*)$/u,
+      says: 'a model name, `scripted`, or `replay:/absolute/path`',
+    },
+    default: undefined,
+    defaultText: '`deepseek-flash` when there is a key, else `scripted`',
+    doc: 'The model that answers. `scripted` is built in and needs no key; `replay:/absolute/path` plays a recorded stream.',
+  },
+  system_prompt: {
+    section: '',
+    alias: 'systemPrompt',
+    type: line(200_000),
+    default: undefined,
+    defaultText: 'the built-in text',
+    doc: 'Takes the place of the built-in instructions to the model.',
+  },
+  agent_name: {
+    section: '',
+    alias: 'agentName',
+    type: line(100),
+    default: 'deepseek-harness-acp',
+    doc: 'The name that `initialize` reports.',
+  },
+  agent_version: {
+    section: '',
+    alias: 'agentVersion',
+    type: line(100),
+    default: undefined,
+    defaultText: 'the version of this package',
+    doc: 'The version that `initialize` reports.',
+  },
+  state_dir: {
+    section: '',
+    type: { kind: 'path' },
+    default: undefined,
+    defaultText: '`$XDG_STATE_HOME/dsh-acp`, else `~/.local/state/dsh-acp`',
+    doc: 'Where session logs and spilled output are kept (directories 0700, files 0600).',
+  },
+  log_level: {
+    section: '',
+    type: { kind: 'choice', values: ['silent', 'error', 'warn', 'info', 'debug'] },
+    default: 'warn',
+    doc: 'How much is written to stderr. Some clients show every line of it as an error.',
+  },
+  delegate: {
+    section: '',
+    type: { kind: 'choice', values: ['on', 'off'] },
+    default: 'on',
+    doc: 'Whether a session may delegate to further sessions of this server. `off` leaves only the agents of `[[subagents]]`; see docs/subagents.md.',
+  },
+} as const satisfies Record<string, KeySpec>;

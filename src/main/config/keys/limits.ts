@@ -1,0 +1,60 @@
+/** Limits of the server: `[limits]`. */
+import type { KeySpec } from '../key-spec.ts';
+import { count, milliseconds } from '../value-types.ts';
+
+export const limitsKeys = {
+  max_running_turns: {
+    section: 'limits',
+    type: count(1, 100_000),
+    default: 1_024,
+    doc: 'Turns that run at once, over all sessions; more wait.',
+  },
+  overlap: {
+    section: 'limits',
+    type: { kind: 'choice', values: ['queue', 'reject'] },
+    default: 'queue',
+    doc: 'A prompt that comes while another of its session runs: waits, or is refused.',
+  },
+  max_queued_prompts: {
+    section: 'limits',
+    type: count(1, 10_000),
+    default: 16,
+    doc: 'Prompts that may wait in one session.',
+  },
+  max_frame_bytes: {
+    section: 'limits',
+    type: count(1_024, 512 * 1024 * 1024),
+    default: 32 * 1024 * 1024,
+    doc: 'The longest line that is taken from the client; a longer one is answered with an error and skipped.',
+  },
+  cancel_grace_ms: {
+    section: 'limits',
+    type: milliseconds(0, 60_000),
+    default: 900,
+    doc: 'From `session/cancel` to the end of a thread that does not react.',
+  },
+  shutdown_grace_ms: {
+    section: 'limits',
+    type: milliseconds(100, 600_000),
+    default: 5_000,
+    doc: 'For everything to end in order when the client goes or a signal comes.',
+  },
+  stalled_reader_ms: {
+    section: 'limits',
+    type: milliseconds(100),
+    default: 30_000,
+    doc: 'A client that reads nothing for this long, with output waiting, is taken as gone.',
+  },
+  command_timeout_ms: {
+    section: 'limits',
+    type: milliseconds(100),
+    default: 120_000,
+    doc: 'Time limit of one command that does not ask for another.',
+  },
+  max_parallel_tool_calls: {
+    section: 'limits',
+    type: count(1, 100),
+    default: 10,
+    doc: 'Tools of one step that run at the same time.',
+  },
+} as const satisfies Record<string, KeySpec>;
