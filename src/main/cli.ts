@@ -76,6 +76,10 @@ async function run(line: CommandLine): Promise<number> {
       const { runDoctor } = await import('./cli/doctor/doctor.ts');
       return await runDoctor(() => load(line), print);
     }
+    case 'run': {
+      const { runRun } = await import('./cli/run-command.ts');
+      return await runRun(line, () => load(line));
+    }
     case 'demo':
     default: {
       const { runDemo } = await import('./cli/demo/demo.ts');

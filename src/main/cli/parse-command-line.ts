@@ -3,8 +3,9 @@ import { parseArgs } from 'node:util';
 import { configError, nearest } from '../config/config-error.ts';
 import { flagOf } from '../config/key-spelling.ts';
 import { type KeyName, keyNames } from '../config/schema.ts';
+import { isSwitch, type RunFlagName, runFlagNames, type RunWords } from './run-flags.ts';
 
-const commands = ['serve', 'demo', 'doctor', 'config'] as const;
+const commands = ['serve', 'run', 'demo', 'doctor', 'config'] as const;
 export type Command = (typeof commands)[number];
 
 const formats = ['text', 'json', 'markdown'] as const;
@@ -21,6 +22,8 @@ export interface CommandLine {
   /** Unchecked text, by key; of a repeated flag the last. */
   readonly flags: ReadonlyMap<KeyName, string>;
   readonly format: PrintFormat;
+  /** What only `run` takes. */
+  readonly run: RunWords;
 }
 
 const switches = { help: 'h', version: 'v' } as const;
@@ -41,6 +44,7 @@ function parse(argv: readonly string[], known: ReadonlyMap<string, KeyName>) {
     format: { type: 'string' },
   };
   for (const [name, short] of Object.entries(switches)) options[name] = { type: 'boolean', short };
+  for (const name of runFlagNames) options[name] = { type: isSwitch(name) ? 'boolean' : 'string' };
   for (const flag of known.keys()) options[flag] = { type: 'string' };
   return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens;
 }
@@ -51,8 +55,20 @@ function readCommand(words: readonly string[]): Command | undefined {
   const command = commands.find((candidate) => candidate === word);
   if (command === undefined)
     throw configError({ key: word, expected: `one of the commands ${commands.join(', ')}`, where, suggestion: nearest(word, commands) });
-  if (extra !== undefined) throw configError({ key: extra, expected: 'no more words after the command', where });
-  return command;
+  // `run` has a subject: a jobs file, or a prompt.
+  const tooMuch = command === 'run' ? words[2] : extra;
+  if (tooMuch === undefined) return command;
+  const expected = command === 'run' ? 'one jobs file or one prompt (in quotes) after run' : 'no more words after the command';
+  throw configError({ key: tooMuch, expected, where });
+}
+
+function runFlagNamed(name: string): RunFlagName | undefined {
+  return runFlagNames.find((one) => one === name);
+}
+
+function refuseRunFlags(given: ReadonlyMap<RunFlagName, unknown>, command: Command): void {
+  const [first] = given.keys();
+  if (command !== 'run' && first !== undefined) throw configError({ key: `--${first}`, expected: 'it only with the command run', where });
 }
 
 function readFormat(value: string | undefined, command: Command): PrintFormat {
@@ -72,6 +88,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const texts = new Map<string, string>();
   const seen = new Set<string>();
   const words: string[] = [];
+  const runFlags = new Map<RunFlagName, string[]>();
   for (const token of parse(argv, known)) {
     if (token.kind === 'positional') words.push(token.value);
     if (token.kind !== 'option') continue;
@@ -81,14 +98,21 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       seen.add(name);
       continue;
     }
-    if (!known.has(name) && name !== 'config' && name !== 'format') {
-      const all = [...known.keys(), 'config', 'format', ...Object.keys(switches)].map((flag) => `--${flag}`);
+    const runFlag = runFlagNamed(name);
+    if (runFlag !== undefined && isSwitch(runFlag)) {
+      if (value !== undefined && runFlag !== 'shuffle') throw configError({ key: rawName, expected: 'no value', where });
+      runFlags.set(runFlag, [value ?? '']);
+      continue;
+    }
+    if (runFlag === undefined && !known.has(name) && name !== 'config' && name !== 'format') {
+      const all = [...known.keys(), ...runFlagNames, 'config', 'format', ...Object.keys(switches)].map((flag) => `--${flag}`);
       throw configError({ key: rawName, expected: 'a flag that --help lists', where, suggestion: nearest(rawName, all) });
     }
-    // `--model --profile x`: the parser would take the next flag for the value.
-    if (value === undefined || (!token.inlineValue && value.startsWith('--')))
+    // `--model --profile x`: the parser would take the next flag for the value. An agent's arguments do look like flags.
+    if (value === undefined || (!token.inlineValue && value.startsWith('--') && runFlag !== 'agent-arg'))
       throw configError({ key: rawName, expected: 'a value after it', where });
-    texts.set(name, value);
+    if (runFlag === undefined) texts.set(name, value);
+    else runFlags.set(runFlag, [...(runFlags.get(runFlag) ?? []), value]);
   }
   const command = readCommand(words);
   const flags = new Map<KeyName, string>();
@@ -97,6 +121,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     if (text !== undefined) flags.set(name, text);
   }
   const file = texts.get('config');
+  refuseRunFlags(runFlags, command ?? 'serve');
   if (command === 'demo' && texts.size > 0)
     throw configError({ key: `--${[...texts.keys()][0]}`, expected: 'no options with demo', where });
   return {
@@ -107,5 +132,6 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     file,
     flags,
     format: readFormat(texts.get('format'), command ?? 'serve'),
+    run: { subject: words[1], given: runFlags },
   };
 }

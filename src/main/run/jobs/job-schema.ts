@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto';
 import { isAbsolute, normalize, resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod/v4';
 import type { JsonObject } from '../../../shared/errors.ts';
 import type { PolicyRules } from '../../../shared/policy-rules.ts';
 import type { Budget } from '../../../shared/session-options.ts';

@@ -3,7 +3,7 @@
  * finds what a killed one left, and leaves alone what a live one has.
  */
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifySelf, isRunning, type ProcessIdentity } from '../../../shared/process-identity.ts';
@@ -50,6 +50,11 @@ export class RunDirectory {
     if (this.#repos.has(commonDir)) return;
     this.#repos.add(commonDir);
     appendFileSync(join(this.path, reposFile), `${JSON.stringify(commonDir)}\n`);
+  }
+
+  /** Leaves the directory to whoever wants to look at it: no later run takes it for a killed one's. */
+  keep(): void {
+    rmSync(join(this.path, ownerFile), { force: true });
   }
 
   /** Removes the directory and all that is still in it. Never rejects: what cannot be removed is tried again by the next run. */
