@@ -86,6 +86,11 @@ export class OpenTurnTracker {
       case 'mode/change':
       case 'todo/write':
       case 'history/pruned':
+      case 'llm/wait':
+      // What a subagent has open is its own session's to close.
+      case 'subagent/start':
+      case 'subagent/activity':
+      case 'subagent/end':
         break;
     }
   }

@@ -118,6 +118,8 @@ export class Projector {
         this.#subagents.endAll();
         return this.#cards.endAll();
       case 'thread/attached':
+      // Logged when the wait is over.
+      case 'llm/wait':
       // The question is a request of its own; the answer shows in what happens to the call.
       case 'permission/asked':
       case 'step/start':
