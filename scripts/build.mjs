@@ -1,9 +1,9 @@
 /**
  * Builds `dist/`: one lean file for the main thread (and chunks that `serve` does not need), one for a session thread,
- * one for the broker thread.
+ * one for the broker thread, and one for the ACP client that the broker loads when the first subagent starts.
  *
  * Bundling is worth about 100 ms of the time to the first answer. piscina finds its own worker file by its place on
- * disk, and ripgrep is a binary in a package, so these two stay outside.
+ * disk, ripgrep is a binary in a package, and prom-client requires Node's modules as CommonJS, so these three stay outside.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const common = {
   target: 'node20.19',
   // comlink has no "exports": without this its UMD file comes in, whose names are all undefined.
   mainFields: ['module', 'main'],
-  external: ['piscina', '@vscode/ripgrep'],
+  external: ['piscina', '@vscode/ripgrep', 'prom-client'],
   minifySyntax: true,
   minifyWhitespace: true,
   // Identifiers stay as they are: names in stacks cost nothing then, where keepNames would cost a call for each closure.
@@ -46,10 +46,24 @@ const thread = {
   outdir: 'dist',
   format: 'cjs',
   outExtension: { '.js': '.cjs' },
+  plugins: [
+    {
+      name: 'acp-client-apart',
+      setup: ({ onResolve }) => onResolve({ filter: /\/acp-client\.ts$/ }, () => ({ path: './acp-client.js', external: true })),
+    },
+  ],
+};
+
+/** As ESM, since a bundle of CommonJS would load it twice as slowly; and apart, since most servers never need it. */
+const acpClient = {
+  ...common,
+  entryPoints: [{ in: 'src/worker/broker/subagents/acp-client.ts', out: 'worker/acp-client' }],
+  outdir: 'dist',
+  format: 'esm',
 };
 
 function requireEntries() {
-  const entries = [...main.entryPoints, ...thread.entryPoints].map((entry) => entry.in);
+  const entries = [...main.entryPoints, ...thread.entryPoints, ...acpClient.entryPoints].map((entry) => entry.in);
   const missing = entries.filter((entry) => !existsSync(join(root, entry)));
   if (missing.length > 0) throw new Error(`these entries do not exist: ${missing.join(', ')}`);
 }
@@ -80,8 +94,9 @@ export async function build() {
   requireEntries();
   const { build: bundle } = await import('esbuild');
   const hash = sourceHash(distInputs);
-  const results = await Promise.all([bundle(main), bundle(thread)]);
+  const results = await Promise.all([bundle(main), bundle(thread), bundle(acpClient)]);
   refuseDynamicRequire(results[0]);
+  refuseDynamicRequire(results[2]);
   removeStale(results);
   chmodSync(join(root, 'dist/main/cli.js'), 0o755);
   writeStamp(distStamp, hash);

@@ -4,6 +4,7 @@
  * The calls travel over comlink, one port per caller. Every process belongs to an owner (a session id); only that owner
  * can read or end it. Errors cross as {@link WireError} inside the result where a caller must tell them apart.
  */
+import type { SubagentApi, SubagentProvider } from './subagent-protocol.ts';
 
 /** A command as argv: never a shell line, unless `command` is a shell that was asked for. */
 export interface CommandSpec {
@@ -65,7 +66,7 @@ export interface BackgroundOutput {
 /** `NOT_FOUND` and `FOREIGN` (another session's task) are answers, not throws. */
 export type TaskAnswer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly code: 'NOT_FOUND' | 'FOREIGN' };
 
-export interface BrokerApi {
+export interface BrokerApi extends SubagentApi {
   /** Runs to the end. Fulfils after the process group is proven gone; never rejects for what the command did. */
   run(request: RunRequest): Promise<RunResult>;
   /** Ends a run: TERM, a short grace, KILL to its group. Unknown ids are ignored. */
@@ -77,7 +78,7 @@ export interface BrokerApi {
   countBackground(owner: string): Promise<number>;
   /** Whether a command can be started without a network here. */
   canCutNetwork(): Promise<boolean>;
-  /** Ends every process of the owner and proves it. */
+  /** Ends every process of the owner and proves it; its subagents with short graces. */
   releaseOwner(owner: string): Promise<void>;
   /** Ends every process there is and proves it; later calls are refused. */
   shutdown(): Promise<void>;
@@ -100,4 +101,8 @@ export interface BrokerThreadData {
   readonly mark: string;
   /** Environment variables that children never get, whatever they are called: the one that holds the model's key. */
   readonly withheldVariables: readonly string[];
+  /** Those without a command are not the broker's. May hold secrets. */
+  readonly subagents: readonly SubagentProvider[];
+  /** How this server calls itself towards its subagents. */
+  readonly agentInfo: { readonly name: string; readonly version: string };
 }

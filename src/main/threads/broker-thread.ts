@@ -10,6 +10,7 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { BrokerApi, BrokerNotice, BrokerThreadData } from '../../shared/broker-protocol.ts';
 import { portEndpoint, type Remote, wrap } from '../../shared/comlink.ts';
 import { ServerError } from '../../shared/errors.ts';
+import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { markedProcesses, signalGroup, signalProcess, waitGroupGone } from '../../shared/process-table.ts';
 
 export interface BrokerThreadOptions {
@@ -17,6 +18,9 @@ export interface BrokerThreadOptions {
   readonly entryPath: string | URL;
   /** Environment variables that children never get, whatever they are called. */
   readonly withheldVariables?: readonly string[];
+  readonly subagents?: readonly SubagentProvider[];
+  /** How this server calls itself towards its subagents. */
+  readonly agentInfo?: { readonly name: string; readonly version: string };
   /** What the thread wrote to its stdout or stderr. */
   readonly onStderr: (text: string) => void;
   /** The thread ended unasked; its groups have been killed. */
@@ -139,7 +143,8 @@ class RunningBroker {
   readonly #worker: Worker;
 
   constructor(options: BrokerThreadOptions, mark: string, onNotice: (notice: BrokerNotice) => void) {
-    const workerData: BrokerThreadData = { mark, withheldVariables: options.withheldVariables ?? [] };
+    const { withheldVariables = [], subagents = [], agentInfo = { name: 'dsh-acp', version: '0' } } = options;
+    const workerData: BrokerThreadData = { mark, withheldVariables, subagents, agentInfo };
     // Own streams: nothing the thread writes can get near the protocol.
     this.#worker = new Worker(options.entryPath, { name: 'broker', workerData, stdout: true, stderr: true });
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {

@@ -14,12 +14,14 @@ import type {
   TaskAnswer,
 } from '../../shared/broker-protocol.ts';
 import { ServerError } from '../../shared/errors.ts';
+import type { SubagentNews, SubagentProvider, SubagentRequest, SubagentStarted } from '../../shared/subagent-protocol.ts';
 import { BackgroundTasks } from './background-tasks.ts';
-import { childEnvironment, type Environment } from './environment.ts';
+import { childEnvironment, type Environment, subagentEnvironment } from './environment.ts';
 import { EscapeeSweep, markVariable } from './escapee-sweep.ts';
 import { cancelGraceMs, ForegroundRun } from './foreground-run.ts';
 import { NetworkCut } from './network-cut.ts';
-import { type Launch, launchGroup } from './process-group.ts';
+import { type Launch, launchGroup, type LaunchSpec } from './process-group.ts';
+import { Subagents } from './subagents/subagents.ts';
 
 export interface BrokerOptions {
   /** Called before anything else can happen to the group, so that main can end it should this thread die. */
@@ -33,6 +35,9 @@ export interface BrokerOptions {
   readonly withheldVariables?: readonly string[];
   /** How networks are cut off; the system's own way by default. */
   readonly networkCut?: NetworkCut;
+  readonly subagents?: readonly SubagentProvider[];
+  /** How this server calls itself towards its subagents. */
+  readonly agentInfo?: { readonly name: string; readonly version: string };
 }
 
 export class Broker implements BrokerApi {
@@ -42,6 +47,7 @@ export class Broker implements BrokerApi {
   readonly #tasks = new BackgroundTasks();
   readonly #sweep: EscapeeSweep;
   readonly #networkCut: NetworkCut;
+  readonly #subagents: Subagents;
   /** Owners that have started something since their last release. */
   readonly #active = new Set<string>();
   readonly #releases = new Map<string, Promise<void>>();
@@ -52,13 +58,20 @@ export class Broker implements BrokerApi {
     this.#environment = childEnvironment(options.ambient, options.withheldVariables);
     this.#sweep = new EscapeeSweep(options.mark);
     this.#networkCut = options.networkCut ?? new NetworkCut({ platform: process.platform, searchPath: options.ambient['PATH'] });
+    this.#subagents = new Subagents({
+      providers: options.subagents ?? [],
+      clientInfo: options.agentInfo ?? { name: 'dsh-acp', version: '0' },
+      environment: (provider) => subagentEnvironment(options.ambient, provider, options.withheldVariables),
+      launch: (owners, spec) => this.#launch(owners, spec),
+      sweep: (owner) => this.#sweep.sweep(owner),
+    });
   }
 
   async run(request: RunRequest): Promise<RunResult> {
     this.#refuseWhenDown();
     const key = runKey(request.owner, request.runId);
     if (this.#runs.has(key)) throw new ServerError('INTERNAL', 'A run with this id is under way; every run needs an id of its own.');
-    const run = new ForegroundRun(request, this.#launch(request));
+    const run = new ForegroundRun(request, this.#launchCommand(request));
     this.#runs.set(key, run);
     try {
       return await run.result;
@@ -73,7 +86,7 @@ export class Broker implements BrokerApi {
 
   async startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | { readonly spawnError: string }> {
     this.#refuseWhenDown();
-    return await this.#tasks.start(spec, () => this.#launch(spec));
+    return await this.#tasks.start(spec, () => this.#launchCommand(spec));
   }
 
   async readBackground(owner: string, taskId: string, waitMs: number): Promise<TaskAnswer<BackgroundOutput>> {
@@ -90,6 +103,37 @@ export class Broker implements BrokerApi {
 
   async canCutNetwork(): Promise<boolean> {
     return await this.#networkCut.isPossible();
+  }
+
+  async startSubagent(request: SubagentRequest): Promise<SubagentStarted> {
+    this.#refuseWhenDown();
+    this.#active.add(request.owner);
+    return await this.#subagents.startSubagent(request);
+  }
+
+  async awaitSubagent(owner: string, runId: string, seq: number, waitMs: number): Promise<TaskAnswer<SubagentNews>> {
+    return await this.#subagents.awaitSubagent(owner, runId, seq, waitMs);
+  }
+
+  async cancelSubagent(owner: string, runId: string): Promise<void> {
+    await this.#subagents.cancelSubagent(owner, runId);
+  }
+
+  async answerSubagent(owner: string, runId: string, questionId: string, allow: boolean): Promise<void> {
+    await this.#subagents.answerSubagent(owner, runId, questionId, allow);
+  }
+
+  async disposeSubagent(owner: string, runId: string): Promise<void> {
+    await this.#subagents.disposeSubagent(owner, runId);
+  }
+
+  async countSubagents(owner: string): Promise<number> {
+    return await this.#subagents.countSubagents(owner);
+  }
+
+  /** Ends a subagent whose caller is gone. */
+  async abandonSubagent(owner: string, runId: string): Promise<void> {
+    await this.#subagents.abandon(owner, runId);
   }
 
   async releaseOwner(owner: string): Promise<void> {
@@ -112,12 +156,13 @@ export class Broker implements BrokerApi {
   async #release(owner: string): Promise<void> {
     const runs = [...this.#runs.values()].filter((run) => run.owner === owner);
     for (const run of runs) run.cancel();
-    await Promise.all([...runs.map((run) => run.result), this.#tasks.release(owner, cancelGraceMs)]);
+    const tasks = this.#tasks.release(owner, cancelGraceMs);
+    await Promise.all([...runs.map((run) => run.result), tasks, this.#subagents.releaseOwner(owner)]);
     await this.#sweep.sweep(owner);
   }
 
   async shutdown(): Promise<void> {
-    this.#down ??= this.#releaseAll();
+    this.#down ??= Promise.all([this.#releaseAll(), this.#subagents.shutdown()]).then(() => undefined);
     await this.#down;
   }
 
@@ -132,14 +177,20 @@ export class Broker implements BrokerApi {
     if (this.#down !== undefined) throw new ServerError('SHUTTING_DOWN', 'The server is going down and starts no more commands.');
   }
 
-  async #launch(spec: CommandSpec): Promise<Launch> {
+  async #launchCommand(spec: CommandSpec): Promise<Launch> {
     this.#active.add(spec.owner);
-    const mark = this.#sweep.markFor(spec.owner, this.#options.ambient[markVariable]);
-    const env = { ...this.#environment, ...spec.env, [markVariable]: mark };
     const argv = spec.network === 'none' ? await this.#networkCut.wrap(spec) : spec;
     if (argv === undefined) return { ok: false, spawnError: 'ENOTSUP: the network of a command cannot be cut off on this system' };
-    const launch = await launchGroup({ command: argv.command, args: argv.args, cwd: spec.cwd, env });
-    if (launch.ok) this.#announce(launch.group.pgid, spec.owner, launch.group.gone);
+    const { command, args } = argv;
+    return await this.#launch([spec.owner], { command, args, cwd: spec.cwd, env: { ...this.#environment, ...spec.env } });
+  }
+
+  /** The first owner is the one that main is told of; the group carries the marks of all. */
+  async #launch(owners: readonly [string, ...string[]], spec: LaunchSpec): Promise<Launch> {
+    let mark = this.#options.ambient[markVariable];
+    for (const owner of owners) mark = this.#sweep.markFor(owner, mark);
+    const launch = await launchGroup({ ...spec, env: { ...spec.env, [markVariable]: mark ?? '' } });
+    if (launch.ok) this.#announce(launch.group.pgid, owners[0], launch.group.gone);
     return launch;
   }
 

@@ -1,12 +1,12 @@
 /**
  * A child process that leads a group of its own, and the group's proven end.
  *
- * Stands directly on `node:child_process`. Stdin is always /dev/null and nothing is inherited: a child can neither read
- * the protocol nor write into it. A process that leaves the group (`setsid`) is out of reach here; see EscapeeSweep.
+ * Stands directly on `node:child_process`. Stdin is /dev/null, or a pipe where that was asked for, and nothing is
+ * inherited: a child can neither read the protocol nor write into it. A process that leaves the group (`setsid`) is out of reach here; see EscapeeSweep.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { signalGroup, waitGroupGone } from '../../shared/process-table.ts';
 
 export interface ExitStatus {
@@ -19,6 +19,8 @@ export interface LaunchSpec {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** A stdin that can be written to; without it the child reads the end of input at once. */
+  readonly stdin?: 'pipe';
 }
 
 export type Launch = { readonly ok: true; readonly group: ProcessGroup } | { readonly ok: false; readonly spawnError: string };
@@ -30,7 +32,7 @@ export async function launchGroup(spec: LaunchSpec): Promise<Launch> {
       cwd: spec.cwd,
       env: spec.env,
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [spec.stdin ?? 'ignore', 'pipe', 'pipe'],
     });
     if (child.pid !== undefined) return { ok: true, group: new ProcessGroup(child, child.pid) };
     const error = await new Promise<Error>((resolve) => child.once('error', resolve));
@@ -76,6 +78,8 @@ const giveUpMs = 3000;
 
 export class ProcessGroup {
   readonly pgid: number;
+  /** `undefined` unless a pipe was asked for. Errors of it are heard here: a child that reads no more is no fault. */
+  readonly stdin: Writable | undefined;
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** The leader's end, reaped. Never rejects. */
@@ -93,6 +97,8 @@ export class ProcessGroup {
   constructor(child: ChildProcess, pgid: number) {
     if (child.stdout === null || child.stderr === null) throw new Error('the child was spawned without pipes');
     this.pgid = pgid;
+    this.stdin = child.stdin ?? undefined;
+    this.stdin?.on('error', () => undefined);
     this.stdout = child.stdout;
     this.stderr = child.stderr;
     // Raised when a signal cannot be delivered, too: unheard, it would end the thread.

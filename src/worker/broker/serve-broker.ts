@@ -9,11 +9,13 @@ import { Broker } from './broker.ts';
 /** Serves until the thread ends. `parent` takes {@link BrokerConnect} and gives {@link BrokerNotice}. */
 export function serveBroker(parent: MessagePort | null): void {
   if (parent === null) throw new Error('the broker is a thread: it cannot be started as a program');
-  const { mark, withheldVariables } = workerData as BrokerThreadData;
+  const { mark, withheldVariables, subagents, agentInfo } = workerData as BrokerThreadData;
   const tell = (notice: BrokerNotice): void => parent.postMessage(notice);
   const broker = new Broker({
     mark,
     withheldVariables,
+    subagents,
+    agentInfo,
     ambient: process.env,
     onGroupStarted: (pgid, owner) => tell({ kind: 'group-started', pgid, owner }),
     onGroupEnded: (pgid) => tell({ kind: 'group-ended', pgid }),
@@ -21,9 +23,11 @@ export function serveBroker(parent: MessagePort | null): void {
   parent.on('message', (message: BrokerConnect) => serveCaller(broker, message.port));
 }
 
-/** A caller that is gone (its thread died) reads no results: its runs are cancelled. Its tasks go with their owner. */
+/** A caller that is gone (its thread died) reads no results: its runs are ended. Its tasks go with their owner. */
 function serveCaller(broker: Broker, port: MessagePort): void {
   const open = new Set<RunRequest>();
+  /** Owners of subagent runs, by run. */
+  const subagents = new Map<string, string>();
   const api: BrokerApi = {
     run: async (request) => {
       open.add(request);
@@ -39,11 +43,26 @@ function serveCaller(broker: Broker, port: MessagePort): void {
     killBackground: (owner, taskId) => broker.killBackground(owner, taskId),
     countBackground: (owner) => broker.countBackground(owner),
     canCutNetwork: () => broker.canCutNetwork(),
+    startSubagent: async (request) => {
+      subagents.set(request.runId, request.owner);
+      const started = await broker.startSubagent(request);
+      if (!started.ok) subagents.delete(request.runId);
+      return started;
+    },
+    awaitSubagent: (owner, runId, seq, waitMs) => broker.awaitSubagent(owner, runId, seq, waitMs),
+    cancelSubagent: (owner, runId) => broker.cancelSubagent(owner, runId),
+    answerSubagent: (owner, runId, questionId, allow) => broker.answerSubagent(owner, runId, questionId, allow),
+    disposeSubagent: async (owner, runId) => {
+      await broker.disposeSubagent(owner, runId);
+      subagents.delete(runId);
+    },
+    countSubagents: (owner) => broker.countSubagents(owner),
     releaseOwner: (owner) => broker.releaseOwner(owner),
     shutdown: () => broker.shutdown(),
   };
   port.on('close', () => {
     for (const { owner, runId } of open) void broker.cancelRun(owner, runId);
+    for (const [runId, owner] of subagents) void broker.abandonSubagent(owner, runId);
   });
   expose(api, portEndpoint(port));
 }

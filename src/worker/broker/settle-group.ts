@@ -1,9 +1,9 @@
 /**
  * How a command ends: with its leader's exit, not with its pipes, since a descendant may hold those for hours.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ExitStatus, ProcessGroup } from './process-group.ts';
 import type { StreamPump } from './stream-pump.ts';
+import { within } from './within.ts';
 
 /** After the leader's exit, what is left of the group may go on for as long as its output comes without this much pause. */
 const quietMs = 200;
@@ -21,30 +21,24 @@ const drainMs = 100;
 export async function settleGroup(group: ProcessGroup, pumps: readonly StreamPump[]): Promise<ExitStatus | undefined> {
   const status = await Promise.race([group.exited, group.givenUp]);
   const drained = Promise.all(pumps.map((pump) => pump.ended)).then(() => undefined);
-  await linger(group, pumps, Promise.all([drained, group.gone]));
+  await linger(
+    group,
+    pumps,
+    Promise.all([drained, group.gone]).then(() => true as const),
+  );
   await group.end(leftoverGraceMs);
-  await within(drained, drainMs);
+  await within(drained, drainMs, undefined);
   for (const pump of pumps) pump.destroy();
   await drained;
   return status ?? undefined;
 }
 
-async function linger(group: ProcessGroup, pumps: readonly StreamPump[], over: Promise<unknown>): Promise<void> {
+async function linger(group: ProcessGroup, pumps: readonly StreamPump[], over: Promise<true>): Promise<void> {
   const exitedAt = performance.now();
   while (!group.ending) {
     const lastActivity = Math.max(exitedAt, ...pumps.map((pump) => pump.lastActivity));
     const end = Math.min(lastActivity + quietMs, exitedAt + lingerMs);
     const wait = end - performance.now();
-    if (wait <= 0 || (await within(over, Math.min(wait, quietMs / 4)))) return;
-  }
-}
-
-/** True when the promise fulfils within the time. */
-async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([promise.then(() => true), delay(ms, false, { signal: timer.signal })]);
-  } finally {
-    timer.abort();
+    if (wait <= 0 || (await within(over, Math.min(wait, quietMs / 4), false))) return;
   }
 }

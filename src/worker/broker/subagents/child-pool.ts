@@ -1,0 +1,99 @@
+/**
+ * Children that have served and wait for the next run, by what they were started as.
+ *
+ * A child that comes back gets a fresh session for the next run; the old one is closed where the child can do that. Runs of
+ * different sessions may follow each other in one child: that is what a provider with a `poolSize` has agreed to. Anything
+ * that is not in perfect order is ended instead.
+ */
+import type { SubagentProvider } from '../../../shared/subagent-protocol.ts';
+import type { AcpChild } from './acp-child.ts';
+import { type Graces, hurriedGraces } from './child-ending.ts';
+
+const closeLimitMs = 1000;
+/** A child that never closes its sessions, or leaks otherwise, is replaced some time. */
+const maxRuns = 100;
+
+interface IdleChild {
+  readonly child: AcpChild;
+  readonly timer: NodeJS.Timeout;
+}
+
+export class ChildPool {
+  readonly #idle = new Map<string, IdleChild[]>();
+  readonly #runs = new WeakMap<AcpChild, number>();
+  /** Children that are being ended by the pool itself. */
+  readonly #ending = new Map<AcpChild, Promise<void>>();
+  #down = false;
+
+  /** Whether a child of this provider would be kept now. */
+  wants(provider: SubagentProvider): boolean {
+    return !this.#down && (this.#idle.get(keyOf(provider))?.length ?? 0) < provider.poolSize;
+  }
+
+  /** A child that waits, the last one first: the others may reach their idle time. It is the caller's from now on. */
+  take(provider: SubagentProvider): AcpChild | undefined {
+    const idle = this.#idle.get(keyOf(provider)) ?? [];
+    for (let one = idle.pop(); one !== undefined; one = idle.pop()) {
+      clearTimeout(one.timer);
+      if (one.child.isSound) return one.child;
+      this.#end(one.child, hurriedGraces);
+    }
+    return undefined;
+  }
+
+  /** Takes a child back whose run has ended well. False: it is not kept, and still the caller's to end. */
+  async giveBack(provider: SubagentProvider, child: AcpChild, sessionId: string): Promise<boolean> {
+    child.listen(undefined);
+    const runs = (this.#runs.get(child) ?? 0) + 1;
+    this.#runs.set(child, runs);
+    if (!this.wants(provider) || !child.isSound || runs >= maxRuns) return false;
+    if (child.traits.closesSessions && !(await child.closeSession(sessionId, closeLimitMs))) return false;
+    // Asked again, since the close took time.
+    if (!this.wants(provider) || !child.isSound) return false;
+    this.#keep(provider, child);
+    return true;
+  }
+
+  /** Ends all that wait; nothing is kept from now on. Fulfils when none is left. */
+  async shutdown(): Promise<void> {
+    this.#down = true;
+    for (const idle of this.#idle.values()) {
+      for (const { child, timer } of idle.splice(0)) {
+        clearTimeout(timer);
+        this.#end(child, hurriedGraces);
+      }
+    }
+    for (const child of this.#ending.keys()) this.#end(child, hurriedGraces);
+    while (this.#ending.size > 0) await Promise.all(this.#ending.values());
+  }
+
+  #keep(provider: SubagentProvider, child: AcpChild): void {
+    const key = keyOf(provider);
+    const idle = this.#idle.get(key) ?? [];
+    this.#idle.set(key, idle);
+    const { disposeEofGraceMs: eofMs, disposeGraceMs: termMs } = provider;
+    const one: IdleChild = { child, timer: setTimeout(() => this.#remove(idle, one, { eofMs, termMs }), provider.poolIdleMs) };
+    idle.push(one);
+    // One that dies while it waits is nobody's failure.
+    void child.closed.then(() => this.#remove(idle, one, hurriedGraces));
+  }
+
+  #remove(idle: IdleChild[], one: IdleChild, graces: Graces): void {
+    const at = idle.indexOf(one);
+    if (at < 0) return;
+    idle.splice(at, 1);
+    clearTimeout(one.timer);
+    this.#end(one.child, graces);
+  }
+
+  #end(child: AcpChild, graces: Graces): void {
+    const ended = child.end(graces).finally(() => this.#ending.delete(child));
+    this.#ending.set(child, ended);
+  }
+}
+
+/** Children are alike that were started alike; where they work is told with each session. */
+function keyOf({ command, args, env, envMode, envAllow }: SubagentProvider): string {
+  const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([command, args, variables, envMode, envAllow]);
+}

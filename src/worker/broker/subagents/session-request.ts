@@ -1,0 +1,43 @@
+/**
+ * What a child's session is asked to be: the params of `session/new`, with the options that the child announced.
+ */
+import type { NewSessionRequest } from '@agentclientprotocol/sdk/unstable';
+import type { JsonObject } from '../../../shared/errors.ts';
+import type { SubagentProvider, SubagentRequest } from '../../../shared/subagent-protocol.ts';
+import { type ChildTraits, metaKey } from './child-traits.ts';
+
+export type SessionParams =
+  | { readonly ok: true; readonly params: NewSessionRequest }
+  /** An option is configured that the child does not take: left out, the child would do what it was not meant to. */
+  | { readonly ok: false; readonly option: 'persona' | 'tools' | 'outputSchema' };
+
+export function sessionParams(provider: SubagentProvider, request: SubagentRequest, cwd: string, traits: ChildTraits): SessionParams {
+  const options: JsonObject = {};
+  if (provider.persona !== undefined) {
+    if (!traits.capabilities.persona) return { ok: false, option: 'persona' };
+    options['persona'] = provider.persona;
+  }
+  if (provider.tools !== undefined) {
+    if (!traits.capabilities.tools) return { ok: false, option: 'tools' };
+    options['tools'] = [...provider.tools];
+  }
+  if (provider.outputSchema !== undefined) {
+    if (!traits.capabilities.outputSchema) return { ok: false, option: 'outputSchema' };
+    options['outputSchema'] = provider.outputSchema;
+  }
+  if (traits.capabilities.depth) options['depth'] = request.depth;
+  if (traits.mode && request.mode !== undefined) options['mode'] = request.mode;
+  const budget = traits.budget ? budgetOf(request) : {};
+  if (Object.keys(budget).length > 0) options['budget'] = budget;
+  const meta = Object.keys(options).length === 0 ? {} : { _meta: { [metaKey]: options } };
+  return { ok: true, params: { cwd, mcpServers: [], ...meta } };
+}
+
+function budgetOf(request: SubagentRequest): JsonObject {
+  const { deadline, maxTokens, maxCostUsd } = request;
+  return {
+    ...(deadline === undefined ? {} : { deadline: new Date(deadline).toISOString() }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
+  };
+}
