@@ -21,6 +21,9 @@ export interface TelemetryParts {
   readonly queuedBytes: () => number;
 }
 
+/** Variables that the exporter reads and that hold what opens a collector: no command gets them. */
+export const collectorVariables = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'];
+
 /** How long the last spans may take at the end. */
 const lastFlushMs = 1000;
 
