@@ -67,9 +67,14 @@ export class BudgetNotices {
     const nearest = this.#nearest();
     if (nearest === undefined) return undefined;
     this.#told = shareOf(nearest);
+    const names = new Set(this.#announced.map((limit) => limit.name));
     return notice(
-      `This turn may use at most ${leftOf(this.#announced)}. A step is one answer of yours with its tool calls; the input of each one counts in the tokens. ` +
-        'The turn ends at once when one of these is used up, so keep enough for a last answer.',
+      [
+        `This turn may use at most ${leftOf(this.#announced)}.`,
+        ...(names.has('steps') ? ['A step is one answer of yours with its tool calls.'] : []),
+        ...(names.has('tokens') ? ['Each answer uses the tokens of all that it reads, too.'] : []),
+        'The turn ends at once when a limit is reached, so keep enough for a last answer.',
+      ].join(' '),
     );
   }
 
