@@ -82,7 +82,7 @@ export const providerKeys = {
     type: count(1, 100_000),
     default: undefined,
     defaultText: '64; max_concurrency for a server on this machine',
-    doc: 'Model calls that run at once at first, and after the provider was overloaded; each success allows one more.',
+    doc: 'Model calls that run at once at first; each success allows one more, and an overload halves them. See docs/telemetry.md.',
   },
   price_input: {
     section: 'provider',
