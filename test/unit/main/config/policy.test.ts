@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parsePolicy } from '../../../../src/main/config/policy/parse-policy.ts';
@@ -181,7 +181,11 @@ t.test('a file is TOML or JSON by its name, and one that is wrong stops the star
 
 t.test('the examples are policies', async (t) => {
   const folder = join(projectRoot, 'examples', 'policies');
+  const page = readFileSync(join(projectRoot, 'docs', 'policy.md'), 'utf8');
   const names = readdirSync(folder).filter((name) => name.endsWith('.toml'));
   t.same(names.sort(), ['ci-tests-only.toml', 'docs-only.toml', 'read-only-review.toml']);
-  for (const name of names) t.equal((await readPolicyFile(join(folder, name), name))?.fallback, 'deny', name);
+  for (const name of names) {
+    t.equal((await readPolicyFile(join(folder, name), name))?.fallback, 'deny', name);
+    t.ok(page.includes(`\`\`\`toml\n${readFileSync(join(folder, name), 'utf8')}\`\`\``), `docs/policy.md shows ${name} as it is`);
+  }
 });
