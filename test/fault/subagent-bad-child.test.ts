@@ -76,6 +76,7 @@ t.test('a child that refuses its prompt', async (t) => {
   const rig = new SubagentRig(t, [badProvider('refuses-prompt')]);
   const { result } = await rig.run();
   t.match(result, { stopReason: 'error', diagnostic: /refused its prompt \(error -32603\): no credit left for \[redacted\]/ });
+  t.match(result.usage, { inputTokens: 7, outputTokens: 1 });
 });
 
 t.test('a child that ignores the end of input and TERM is killed after both graces', async (t) => {

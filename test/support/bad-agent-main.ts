@@ -51,7 +51,10 @@ function initializeResult(): object {
     case 'takes-all':
       return {
         protocolVersion: 1,
-        ...meta({ subagent: { persona: true, tools: true, depth: true, outputSchema: true, mode: true }, budget: true }),
+        ...meta({
+          subagent: { persona: true, tools: true, depth: true, outputSchema: true },
+          extensions: { 'session/new': ['budget', 'mode'] },
+        }),
       };
     case 'takes-depth':
       return { protocolVersion: 1, ...meta({ subagent: { depth: true, persona: 'yes' } }) };
@@ -96,7 +99,8 @@ const prompts: Record<string, (sessionId: string, params: any, id: number) => Pr
     return undefined;
   },
   'refuses-prompt': async () => {
-    throw Object.assign(new Error('no credit left for sk-abcdef0123456789abcdef'), { code: -32603 });
+    const data = { usage: { inputTokens: 7, outputTokens: 1 } };
+    throw Object.assign(new Error('no credit left for sk-abcdef0123456789abcdef'), { code: -32603, data });
   },
   late: async (sessionId, _params, id) => {
     say(sessionId, 'early ');
@@ -303,6 +307,9 @@ async function handle(message: Message): Promise<void> {
       lastMeta = params._meta;
       lastCwd = params.cwd;
       if (behaviour === 'silent-new') return;
+      if (detail === 'no-prices' && params._meta['dsh-acp'].budget.maxCostUsd !== undefined) {
+        return send({ id, error: { code: -32602, message: 'no prices are known' } });
+      }
       if (behaviour === 'no-session-id') return send({ id, result: {} });
       if (behaviour === 'needs-auth') return send({ id, error: { code: -32000, message: 'run agent login' } });
       if (behaviour === 'dies-before') {
@@ -318,8 +325,8 @@ async function handle(message: Message): Promise<void> {
         const result = await (prompts[behaviour] ?? prompts['good'])?.(params.sessionId, params, id);
         if (result !== undefined) send({ id, result });
       } catch (error) {
-        const { code, message } = error as { code?: number; message: string };
-        send({ id, error: { code: code ?? -32603, message } });
+        const { code, message, data } = error as { code?: number; message: string; data?: unknown };
+        send({ id, error: { code: code ?? -32603, message, data } });
       }
       return;
     case 'session/close':

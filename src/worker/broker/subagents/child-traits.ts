@@ -27,6 +27,8 @@ export function readTraits(response: InitializeResponse): ChildTraits {
   const ours = record(record(meta)[metaKey]);
   const subagent = record(ours['subagent']);
   const says = (name: string): boolean => subagent[name] === true;
+  const taken = record(ours['extensions'])['session/new'];
+  const takes = (name: string): boolean => Array.isArray(taken) && taken.includes(name);
   return {
     capabilities: {
       persona: says('persona'),
@@ -35,8 +37,8 @@ export function readTraits(response: InitializeResponse): ChildTraits {
       outputSchema: says('outputSchema'),
       inheritsParentContext: false,
     },
-    budget: ours['budget'] === true || isRecord(ours['budget']),
-    mode: says('mode'),
+    budget: takes('budget'),
+    mode: takes('mode'),
     closesSessions: isRecord(record(capabilities['sessionCapabilities'])['close']),
     answersLast: isRecord(record(meta)[metaKey]),
   };

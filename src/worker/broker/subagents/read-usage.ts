@@ -13,6 +13,12 @@ export function readUsage(response: unknown): SubagentUsage | undefined {
   return isRecord(answer['usage']) ? readPlain(answer['usage']) : undefined;
 }
 
+/** What a failed turn has used: our own form, in the data of the error. */
+export function readErrorUsage(error: unknown): SubagentUsage | undefined {
+  const usage = record(record(error)['data'])['usage'];
+  return isRecord(usage) ? readOurs(usage) : undefined;
+}
+
 function readOurs(usage: Readonly<Record<string, unknown>>): SubagentUsage {
   const { costUsd } = usage;
   const own = {

@@ -37,7 +37,7 @@ function budgetOf(request: SubagentRequest): JsonObject {
   const { deadline, maxTokens, maxCostUsd } = request;
   return {
     ...(deadline === undefined ? {} : { deadline: new Date(deadline).toISOString() }),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
-    ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
+    ...(maxTokens === undefined ? {} : { maxTokens: Math.max(1, Math.floor(maxTokens)) }),
+    ...(maxCostUsd === undefined || maxCostUsd <= 0 ? {} : { maxCostUsd }),
   };
 }

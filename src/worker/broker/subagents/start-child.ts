@@ -3,6 +3,7 @@
  *
  * A failure is an answer, and comes only when nothing of the child is left.
  */
+import type { NewSessionRequest } from '@agentclientprotocol/sdk/unstable';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import type { SubagentProvider, SubagentRequest } from '../../../shared/subagent-protocol.ts';
 import type { AcpChild } from './acp-child.ts';
@@ -81,16 +82,34 @@ async function openSession(parts: StartParts, child: AcpChild, cwd: string): Pro
 }
 
 /** The session's id, or why there is none. */
-async function handshake({ provider, request }: StartParts, child: AcpChild, cwd: string): Promise<string | StartFailure> {
+async function handshake(parts: StartParts, child: AcpChild, cwd: string): Promise<string | StartFailure> {
+  const { provider, request } = parts;
   let step = 'initialize';
   try {
     if (!child.isInitialized) await child.initialize();
     const session = sessionParams(provider, request, cwd, child.traits);
     if (!session.ok) return refusedOption(provider, session.option);
     step = 'session/new';
-    return await child.newSession(session.params);
+    return await newSession(parts, child, cwd, session.params);
   } catch (error) {
     return await explain(provider, child, step, error);
+  }
+}
+
+const invalidParams = -32602;
+
+/**
+ * A child that does not know what its tokens cost refuses a budget in dollars. It is started without: the money is charged
+ * to the parent's budget all the same.
+ */
+async function newSession({ provider, request }: StartParts, child: AcpChild, cwd: string, params: NewSessionRequest): Promise<string> {
+  const { maxCostUsd, ...withoutCost } = request;
+  try {
+    return await child.newSession(params);
+  } catch (error) {
+    const session = sessionParams(provider, withoutCost, cwd, child.traits);
+    if (maxCostUsd === undefined || (error as { code?: unknown }).code !== invalidParams || !session.ok) throw error;
+    return await child.newSession(session.params);
   }
 }
 

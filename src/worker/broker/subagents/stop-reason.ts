@@ -1,6 +1,6 @@
 /** ACP's stop reasons as a run's. Pure. A reason that is not known is no success. */
 import type { SubagentStopReason } from '../../../shared/subagent-protocol.ts';
-import { record } from './child-traits.ts';
+import { metaKey, record } from './child-traits.ts';
 
 export interface RunStop {
   readonly stopReason: SubagentStopReason;
@@ -20,5 +20,11 @@ export function stopReasonOf(response: unknown): RunStop {
   if (typeof reason !== 'string') return { stopReason: 'error', diagnostic: 'the subagent answered without a stop reason' };
   const stopReason = Object.hasOwn(known, reason) ? known[reason] : undefined;
   if (stopReason !== undefined) return { stopReason };
-  return { stopReason: 'error', diagnostic: `the subagent stopped for the reason ${reason.slice(0, 200)}` };
+  return { stopReason: 'error', diagnostic: `the subagent stopped for the reason ${reason.slice(0, 200)}${spentBudget(response)}` };
+}
+
+/** Which budget was spent, where the child says so. */
+function spentBudget(response: unknown): string {
+  const { budget } = record(record(record(record(response)['_meta'])[metaKey])['spent']);
+  return typeof budget === 'string' ? `: its budget of ${budget.slice(0, 100)} is spent` : '';
 }

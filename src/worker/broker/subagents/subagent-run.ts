@@ -5,7 +5,13 @@
  * as the run has ended, or goes back to its pool; `dispose` only waits for that.
  */
 import type { PromptResponse } from '@agentclientprotocol/sdk/unstable';
-import type { SubagentProvider, SubagentRequest, SubagentResult, SubagentStarted } from '../../../shared/subagent-protocol.ts';
+import type {
+  SubagentProvider,
+  SubagentRequest,
+  SubagentResult,
+  SubagentStarted,
+  SubagentUsage,
+} from '../../../shared/subagent-protocol.ts';
 import { IdleWatch } from '../../../shared/subagents/idle-watch.ts';
 import type { ReleaseSlot } from '../../../shared/subagents/provider-slots.ts';
 import { RunNews } from '../../../shared/subagents/run-news.ts';
@@ -17,7 +23,7 @@ import type { ChildPool } from './child-pool.ts';
 import { metaKey, record } from './child-traits.ts';
 import { diagnosticText } from './diagnostic.ts';
 import { OpenQuestions } from './open-questions.ts';
-import { readUsage } from './read-usage.ts';
+import { readErrorUsage, readUsage } from './read-usage.ts';
 import { RunCollector } from './run-collector.ts';
 import { abortedText, checkRequest, startChild, type StartParts } from './start-child.ts';
 import { stopReasonOf } from './stop-reason.ts';
@@ -173,7 +179,7 @@ export class SubagentRun {
         return await this.#error(child, `the subagent said nothing for ${idleTimeoutMs} ms\n${child.stderrTail()}`);
       }
       case 'failed':
-        return await this.#error(child, await describeFailure(child, ending.error));
+        return await this.#error(child, await describeFailure(child, ending.error), readErrorUsage(ending.error));
       default:
         return ending satisfies never;
     }
@@ -188,18 +194,18 @@ export class SubagentRun {
       stopReason,
       output,
       ...(structured === undefined ? {} : { structured }),
-      ...this.#usage(response),
+      ...this.#usage(readUsage(response)),
       ...(diagnostic === undefined ? {} : { diagnostic: diagnosticText(diagnostic, child.secrets) }),
     };
   }
 
-  async #error(child: AcpChild, why: string): Promise<Omit<SubagentResult, 'durationMs'>> {
+  async #error(child: AcpChild, why: string, usage?: SubagentUsage): Promise<Omit<SubagentResult, 'durationMs'>> {
     const output = await this.#collector.finish();
-    return { stopReason: 'error', output, ...this.#usage(undefined), diagnostic: diagnosticText(why, child.secrets) };
+    return { stopReason: 'error', output, ...this.#usage(usage), diagnostic: diagnosticText(why, child.secrets) };
   }
 
-  #usage(response: PromptResponse | undefined): Pick<SubagentResult, 'usage'> {
-    const usage = this.#collector.usage(response === undefined ? undefined : readUsage(response));
+  #usage(last: SubagentUsage | undefined): Pick<SubagentResult, 'usage'> {
+    const usage = this.#collector.usage(last);
     return usage === undefined ? {} : { usage };
   }
 

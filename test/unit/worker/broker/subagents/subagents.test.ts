@@ -99,6 +99,12 @@ t.test('options that are configured go to a child that takes them', async (t) =>
   });
 });
 
+t.test('a child that knows no prices is started without a budget in dollars', async (t) => {
+  const rig = new SubagentRig(t, [badProvider('takes-all', {}, 'no-prices')]);
+  const { result } = await rig.run({ maxTokens: 1000, maxCostUsd: 0.5 });
+  t.match(JSON.parse(result.output), { 'dsh-acp': { budget: { maxTokens: 1000, maxCostUsd: undefined } } });
+});
+
 t.test('a child that does not announce an option is refused by its name; the depth alone is no reason', async (t) => {
   const options = [
     ['persona', { persona: 'Be brief.' }],
