@@ -8,7 +8,7 @@
 import { fallbackRuleName, type PolicyAction, type PolicyRule, type PolicyRules } from '../../shared/policy-rules.ts';
 import { isInside } from '../display/path-inside.ts';
 import { type PathGlob, type Places, pathGlob } from './path-glob.ts';
-import { matchesArgv, matchesWord, plainArgv } from './plain-command.ts';
+import { matchesArgv, matchesWord, plainArgv } from '../../shared/plain-command.ts';
 import { reasonToGuard, type ResolvedAccess, type ResolvedPath } from './policy.ts';
 
 export interface RuleVerdict {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import * as fc from 'fast-check';
 import t from 'tap';
-import { matchesArgv, matchesWord, plainArgv } from '../../../../src/worker/permission/plain-command.ts';
+import { matchesArgv, matchesWord, plainArgv } from '../../../src/shared/plain-command.ts';
 
 t.test('plain words are one argv', async (t) => {
   const cases: [string, string[]][] = [
