@@ -42,6 +42,13 @@ const services = (): MainServices => {
     releaseModelSlot: refuse,
     withdrawModelSlot: refuse,
     reportTrace: refuse,
+    reportSubagentActivity: refuse,
+    startSubagent: refuse,
+    awaitSubagent: refuse,
+    cancelSubagent: refuse,
+    answerSubagent: refuse,
+    disposeSubagent: refuse,
+    countSubagents: refuse,
   };
 };
 

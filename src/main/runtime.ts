@@ -13,8 +13,10 @@ import { ModelLimiter } from './limiter/model-limiter.ts';
 import { Admission } from './sessions/admission.ts';
 import { SessionTable } from './sessions/session-table.ts';
 import { TurnWatch } from './sessions/turn-watch.ts';
-import { Telemetry } from './telemetry/telemetry.ts';
+import { collectorVariables, Telemetry } from './telemetry/telemetry.ts';
 import { BrokerThread } from './threads/broker-thread.ts';
+import { SelfProvider } from './subagents/self-provider.ts';
+import { subagentServices } from './subagents/subagent-services.ts';
 import { SessionThreads } from './threads/session-threads.ts';
 import type { ThreadLane } from './threads/thread-lane.ts';
 import { Watchdog } from './threads/watchdog.ts';
@@ -43,6 +45,7 @@ interface StartedParts {
 
 export class Runtime {
   readonly sessions: SessionTable;
+  readonly #self: SelfProvider;
   readonly #parts: RuntimeParts;
   readonly #threads: SessionThreads;
   readonly #broker: BrokerThread;
@@ -63,7 +66,9 @@ export class Runtime {
     });
     const broker = new BrokerThread({
       entryPath: parts.brokerPath,
-      withheldVariables: parts.withheldVariables,
+      withheldVariables: [...parts.withheldVariables, ...collectorVariables],
+      subagents: config.session.subagents,
+      agentInfo: { name: config.agentName, version: config.agentVersion },
       onStderr: (text) => diagnostics.log('info', `broker: ${text}`),
       onDied: (reason) => endThreads(threads, reason, diagnostics),
     });
@@ -74,13 +79,13 @@ export class Runtime {
       ownDirectories: [config.stateDir, ...parts.configDirectories],
       writer: parts.writer,
       diagnostics,
-      services: (lane) => servicesFor(lane, { permissions, diagnostics, limiter, telemetry }),
+      services: (lane) => servicesFor(lane, { permissions, diagnostics, limiter, telemetry, self: () => runtime.#self }),
       counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
       // A session that lost its thread leaves open requests and processes behind.
       onDeparted: async (sessionId) => {
         permissions.withdrawSession(sessionId);
-        await broker.releaseOwner(sessionId);
+        await Promise.all([broker.releaseOwner(sessionId), runtime.#self.releaseOwner(sessionId)]);
       },
     });
     const runtime = new Runtime(parts, { threads, broker, limiter, telemetry });
@@ -100,14 +105,15 @@ export class Runtime {
       void threads.terminate(lane.threadId);
     });
     const maxRunning = config.isolation === 'strict' ? Math.min(config.maxRunningTurns, config.maxThreads) : config.maxRunningTurns;
-    this.sessions = new SessionTable({
+    const shared = {
       config,
       threads,
-      admission: new Admission(maxRunning, maxWaitingTurns),
       turns: new TurnWatch(this.#watchdog),
       counters: telemetry.counters,
       figures: () => telemetry.figures(),
-    });
+    };
+    this.sessions = new SessionTable({ ...shared, admission: new Admission(maxRunning, maxWaitingTurns) });
+    this.#self = new SelfProvider({ ...shared, findSession: (id) => this.sessions.find(id) });
   }
 
   /** Ends turns, joins threads, proves the children dead; in this order, each with a deadline. */
@@ -116,7 +122,7 @@ export class Runtime {
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, shutdownGraceMs).unref());
     this.#watchdog.stop();
     if (afterFault) this.sessions.failAll(new ServerError('INTERNAL', 'The server met an unexpected fault and is going down.'));
-    await Promise.race([this.sessions.disposeAll(), deadline]);
+    await Promise.race([Promise.all([this.sessions.disposeAll(), this.#self.close()]), deadline]);
     this.#limiter.close();
     await this.#threads.close();
     await Promise.all([this.#broker.shutdown(shutdownGraceMs), this.#telemetry.stop()]);
@@ -133,17 +139,23 @@ interface ServiceParts {
   readonly diagnostics: Diagnostics;
   readonly limiter: ModelLimiter;
   readonly telemetry: Telemetry;
+  /** Threads start before it is made, and ask nothing before that. */
+  readonly self: () => SelfProvider;
 }
 
-function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter, telemetry }: ServiceParts): MainServices {
+function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter, telemetry, self }: ServiceParts): MainServices {
   return {
     ...laneSlots(limiter, lane.drained),
+    ...subagentServices(self),
     requestPermission: async (request) => {
-      const answer = await permissions.ask(lane, request);
+      const answer = await (self().decide(request) ?? permissions.ask(lane, request));
       telemetry.counters.permissionAnswered(answer);
       return answer;
     },
-    withdrawPermission: async (sessionId, requestKey) => permissions.withdraw(sessionId, requestKey),
+    withdrawPermission: async (sessionId, requestKey) => {
+      self().withdraw(sessionId, requestKey);
+      permissions.withdraw(sessionId, requestKey);
+    },
     reportTrace: async (trace) => telemetry.takeTrace(trace),
     log: async (level, message) => diagnostics.log(level, message),
   };

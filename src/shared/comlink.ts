@@ -19,6 +19,7 @@ const comlink: Comlink = umd ?? namespace;
 
 export const expose: Comlink['expose'] = comlink.expose;
 export const wrap: Comlink['wrap'] = comlink.wrap;
+export const transfer: Comlink['transfer'] = comlink.transfer;
 export const releaseProxy: Comlink['releaseProxy'] = comlink.releaseProxy;
 
 const plainThrow = comlink.transferHandlers.get('throw');

@@ -15,6 +15,7 @@ import type { JsonValue, WireError } from './errors.ts';
 import type { BudgetName, PermissionMode, PromptBlock, TurnUsage } from './events.ts';
 import type { ModelSlotServices, SlotRelease } from './model-slots.ts';
 import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
+import type { SubagentActivity, SubagentApi } from './subagent-protocol.ts';
 import type { TraceServices } from './turn-trace.ts';
 
 /** The payload of a piscina task. */
@@ -34,6 +35,8 @@ export interface SessionTask {
   readonly settings: SessionSettings;
   /** What the client asked for; those of the log's header are among them. */
   readonly options: SessionOptions;
+  /** Works for a session of this server: its updates go to no client, and what it does is reported to main. */
+  readonly audience?: 'parent';
   /** Sends the log and follows it; takes no lock and writes nothing. */
   readonly readOnly?: true;
   /** `_meta.terminal_output` and the like, fixed when the session is attached. */
@@ -145,6 +148,10 @@ export interface SessionApi {
   setMode(mode: PermissionMode): Promise<void>;
   /** Sends the whole log as updates, then a `loaded` completion. */
   replay(requestId: number): Promise<void>;
+  /**
+   * Puts a session that works for this one on this one's thread, which its port is handed to. Fulfils when that session has left.
+   */
+  host(task: SessionTask): Promise<void>;
   /** Leaves the thread if idle and without background work; the piscina task then settles. Says whether it left. */
   park(): Promise<boolean>;
   /** Ends the turn as `disposed`, flushes the log, frees the lock and every process; the piscina task then settles. */
@@ -167,10 +174,13 @@ export type PermissionAnswer =
   | { readonly outcome: 'cancelled' | 'unavailable' };
 
 /** What a session thread calls on main. */
-export interface MainServices extends ModelSlotServices, TraceServices {
+/** The {@link SubagentApi} is that of the provider `self`. */
+export interface MainServices extends ModelSlotServices, TraceServices, SubagentApi {
   requestPermission(request: PermissionRequest): Promise<PermissionAnswer>;
   /** The turn was cancelled: `$/cancel_request` goes to the client and a late answer is dropped. */
   withdrawPermission(sessionId: string, requestKey: string): Promise<void>;
+  /** What a session does that works for another one of this server. */
+  reportSubagentActivity(sessionId: string, activities: readonly SubagentActivity[]): Promise<void>;
   /** A line for stderr, subject to the log level. */
   log(level: 'error' | 'warn' | 'info' | 'debug', message: string): Promise<void>;
 }

@@ -46,6 +46,8 @@ export interface SessionIdentity {
   /** What of the session's events this connection is shown. */
   readonly profile: Profile;
   readonly options: SessionOptions;
+  /** The session it works for, whose thread it is put on. */
+  readonly beside?: AttachedSession;
 }
 
 export class Session {

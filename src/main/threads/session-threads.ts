@@ -19,6 +19,7 @@ import type { FrameWriter } from '../transport/frame-writer.ts';
 import { AttachedSession, type Departure } from './attached-session.ts';
 import { paceCompiler } from './compiler-pace.ts';
 import { Completions } from './completions.ts';
+import { hostBeside } from './host-beside.ts';
 import { spareTaskName } from './placement.ts';
 import { poolOptions } from './pool-options.ts';
 import { ThreadLane } from './thread-lane.ts';
@@ -30,6 +31,8 @@ export interface SessionPlace {
   readonly client: ClientTraits;
   readonly profile: Profile;
   readonly options: SessionOptions;
+  /** The session it works for: it is put on that one's thread, and nothing of it is written to the client. */
+  readonly beside?: AttachedSession;
   /** Only to be looked at: its lock and its processes are not ours to clear. */
   readonly readOnly?: true;
 }
@@ -117,14 +120,11 @@ export class SessionThreads {
       settings: { ...config.session, profile: place.profile },
       options: place.options,
       ...(place.readOnly === true ? { readOnly: true } : {}),
+      ...(place.beside === undefined ? {} : { audience: 'parent' }),
       client: place.client,
       port: port2,
     };
-    this.#attachedCount += 1;
-    const ended = this.#run(task);
-    void ended.then(() => {
-      this.#attachedCount -= 1;
-    });
+    const ended = place.beside === undefined ? this.#runCounted(task) : hostBeside(place.beside, task);
     try {
       const started = await this.#firstMessage(port1, ended);
       const lane =
@@ -172,6 +172,16 @@ export class SessionThreads {
     this.#pool.run({ spare: true }, { name: spareTaskName }).catch((error: unknown) => {
       diagnostics.log('debug', `no spare thread: ${String(error)}`);
     });
+  }
+
+  /** Counted as one that has a place in the pool. Never rejects. */
+  async #runCounted(task: SessionTask): Promise<Departure> {
+    this.#attachedCount += 1;
+    try {
+      return await this.#run(task);
+    } finally {
+      this.#attachedCount -= 1;
+    }
   }
 
   /** Runs the task to its end. Never rejects. */

@@ -4,10 +4,18 @@
  * Strict on purpose: a sentence that merely begins like a command is not one, since the model must never seem to
  * understand prose.
  */
+import { parseCollect, parseDelegate, parseStop } from './scripted-delegation.ts';
+
 export type ScriptedCommand =
   | { readonly kind: 'tool'; readonly name: string; readonly args: Readonly<Record<string, unknown>>; readonly parallel: boolean }
-  /** `output last` and `kill last`: the id is in a tool's result and known only when the step runs. */
-  | { readonly kind: 'last-task'; readonly name: 'bash_output' | 'bash_kill'; readonly parallel: boolean }
+  /** `output last`, `collect` and the like: the id is in a tool's result and known only when the step runs. */
+  | {
+      readonly kind: 'last-task';
+      readonly name: 'bash_output' | 'bash_kill' | 'subagent_output' | 'subagent_kill';
+      /** Beside the id. */
+      readonly args?: Readonly<Record<string, unknown>>;
+      readonly parallel: boolean;
+    }
   | { readonly kind: 'think' | 'say'; readonly text: string }
   | { readonly kind: 'wait'; readonly ms: number }
   | { readonly kind: 'repeat'; readonly count: number; readonly words: readonly string[] }
@@ -27,6 +35,8 @@ export const scriptedCommandHelp = [
   'write FILE <<EOF, lines, EOF',
   'edit FILE /old/new/',
   'todo x done; *doing; later',
+  'delegate AGENT PROMPT (or <<EOF, lines, EOF), delegate & AGENT PROMPT for the background',
+  'collect [ID] [MS], stop [ID] for background agents',
   'say TEXT, think TEXT, wait MS, repeat N TEXT, fail CODE [TIMES]',
   '& COMMAND runs beside the one before it',
 ]
@@ -169,6 +179,9 @@ const parsers: Readonly<Record<string, Parse>> = {
   write: parseWrite,
   edit: parseEdit,
   todo: parseTodo,
+  delegate: parseDelegate,
+  collect: parseCollect,
+  stop: parseStop,
   wait: parseWait,
   repeat: parseRepeat,
   fail: parseFail,

@@ -17,6 +17,7 @@ import {
 } from './model-adapter.ts';
 import { planScript, type ScriptPlan, type ScriptStep } from './script-plan.ts';
 import { type ScriptedCommand, scriptedCommandHelp } from './scripted-command.ts';
+import { fittingArgs, lastJobId } from './scripted-delegation.ts';
 import { usedCallIds } from './tool-call-joiner.ts';
 import { WordStream } from './word-stream.ts';
 
@@ -101,7 +102,7 @@ export class ScriptedModel implements ModelAdapter {
         `I am the scripted demo model and cannot answer this. I follow commands, one per line:\n${scriptedCommandHelp}\n${advice}`,
       );
     else if (step !== undefined) await this.#narrate(step, out, `${messages.length - plan.since.length}:${plan.position}`);
-    const toolCalls = step === undefined || out.cut ? [] : callsOf(step, messages);
+    const toolCalls = step === undefined || out.cut ? [] : callsOf(step, request);
     for (const call of toolCalls) sink({ type: 'tool-call-start', callId: call.callId, name: call.name });
     if (plan !== undefined && toolCalls.length === 0 && !out.cut) await this.#conclude(plan, step, out);
     return finishOf(request, out, toolCalls);
@@ -133,7 +134,7 @@ export class ScriptedModel implements ModelAdapter {
   /** Ends the turn: with counts, or with the reason why there was nothing to do. */
   async #conclude(plan: ScriptPlan, step: ScriptStep | undefined, out: WordStream): Promise<void> {
     const missing = step?.some((command) => command.kind === 'last-task') ?? false;
-    if (missing) await out.words('text', 'There is no background command whose id I could use, so the script ends here.\n');
+    if (missing) await out.words('text', 'There is no background command or job whose id I could use, so the script ends here.\n');
     await out.words('text', summaryOf(plan));
     if (out.textChars === 0 && !out.cut) await out.words('text', 'The script is done; it called no tool.');
   }
@@ -151,20 +152,30 @@ async function repeat(command: Extract<ScriptedCommand, { kind: 'repeat' }>, out
   for (let i = 0; i < command.count && !out.cut; i += 1) await out.delta('text', deltas[i % deltas.length] ?? '');
 }
 
-function callsOf(step: ScriptStep, messages: readonly ModelMessage[]): ToolCallRequest[] {
+function callsOf(step: ScriptStep, { messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): ToolCallRequest[] {
   const used = usedCallIds(messages);
   const calls: ToolCallRequest[] = [];
   for (const command of step) {
     if (command.kind !== 'tool' && command.kind !== 'last-task') continue;
-    const taskId = command.kind === 'last-task' ? lastTaskId(messages) : undefined;
-    if (command.kind === 'last-task' && taskId === undefined) continue;
-    const args = command.kind === 'tool' ? command.args : { task_id: taskId };
+    const args = command.kind === 'tool' ? fittingArgs(command.name, command.args, tools) : lastTaskArgs(command, messages);
+    if (args === undefined) continue;
     let n = used.size + 1;
     while (used.has(`scripted_${n}`)) n += 1;
     used.add(`scripted_${n}`);
     calls.push({ callId: `scripted_${n}`, name: command.name, arguments: JSON.stringify(args) });
   }
   return calls;
+}
+
+/** `undefined` when there is nothing that the command could mean. */
+function lastTaskArgs(
+  { name, args }: Extract<ScriptedCommand, { kind: 'last-task' }>,
+  messages: readonly ModelMessage[],
+): Readonly<Record<string, unknown>> | undefined {
+  const isAgent = name === 'subagent_output' || name === 'subagent_kill';
+  const id = isAgent ? lastJobId(messages) : lastTaskId(messages);
+  if (id === undefined) return undefined;
+  return { [isAgent ? 'job_id' : 'task_id']: id, ...args };
 }
 
 /** Four characters count as one token. */

@@ -8,6 +8,7 @@ import type { PromptOptions } from '../../shared/session-options.ts';
 import type { LoadOutcome, SessionApi, SessionTask, TurnOutcome } from '../../shared/thread-protocol.ts';
 import { abortableSleep } from '../agent/abortable-sleep.ts';
 import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
+import { type SessionTools, sessionTools } from '../agent/session-tools.ts';
 import type { TurnEnd } from '../agent/turn.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { createModel } from '../model/create-model.ts';
@@ -17,31 +18,40 @@ import { SessionPermissions } from '../permission/session-permissions.ts';
 import { sessionPolicies } from '../permission/session-policies.ts';
 import { Projector } from '../projection/projector.ts';
 import { tracerFor, type TurnTracer } from '../telemetry/turn-tracer.ts';
-import { createToolRegistry } from '../tools/all-tools.ts';
+import type { SubagentRuns } from '../subagents/subagent-runs.ts';
+import { toolRegistryFor } from '../tools/all-tools.ts';
 import { FileObservations } from '../tools/file-observations.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import { LastText } from './last-text.ts';
 import { SessionJournal } from './session-journal.ts';
 import { SessionScreen } from './session-screen.ts';
+import { createSubagentRuns, usableSubagents } from './session-subagents.ts';
+import { createSessionView } from './session-view.ts';
 import { storedTurn } from './stored-turn.ts';
 import type { ThreadContext } from './thread-context.ts';
 import { turnOutcome } from './turn-outcome.ts';
 
-/** Shared by all sessions of the thread: tools hold no state. */
-const tools = createToolRegistry();
-
 /** Attempts of a model call that has no configured number: the built-in models fail only when a script says so. */
 const builtInAttempts = 3;
+
+export interface AttachedAgentHooks {
+  /** Called when a turn has ended. */
+  readonly afterTurn?: () => void;
+  /** Puts one more session on this thread; fulfils when it has left. */
+  readonly host?: (task: SessionTask) => Promise<void>;
+}
 
 export class AttachedAgent implements SessionApi {
   /** Fulfils when the session has left the thread. */
   readonly left: Promise<void>;
   readonly #task: SessionTask;
   readonly #thread: ThreadContext;
-  readonly #afterTurn: (() => void) | undefined;
+  readonly #hooks: AttachedAgentHooks;
+  readonly #tools: SessionTools;
   readonly #journal: SessionJournal;
   readonly #permissions: SessionPermissions;
   readonly #agent: ReactLoopAgent;
+  readonly #subagents: SubagentRuns;
   readonly #keyedTurns = new KeyedTurns();
   readonly #lastText = new LastText();
   readonly #tracer: TurnTracer | undefined;
@@ -49,16 +59,17 @@ export class AttachedAgent implements SessionApi {
   #leaving: Promise<void> | undefined;
   #reportLeft: () => void = () => undefined;
 
-  constructor(task: SessionTask, thread: ThreadContext, afterTurn?: () => void) {
+  constructor(task: SessionTask, thread: ThreadContext, hooks: AttachedAgentHooks = {}) {
     this.#task = task;
     this.#thread = thread;
-    this.#afterTurn = afterTurn;
+    this.#hooks = hooks;
+    this.#tools = sessionTools(toolRegistryFor(usableSubagents(task)), task.options);
     this.left = new Promise((resolve) => {
       this.#reportLeft = resolve;
     });
     this.#tracer = tracerFor(task, thread.main);
     const projector = this.#projector(false);
-    const screen = new SessionScreen(task.sessionId, projector, thread.outbox);
+    const screen = createSessionView(task, thread, { projector, tools: (name) => this.#tools.get(name) });
     this.#journal = new SessionJournal({
       show: (event) => {
         this.#keyedTurns.observe(event);
@@ -69,6 +80,11 @@ export class AttachedAgent implements SessionApi {
       showChunk: (chunk) => screen.showChunk(chunk),
     });
     this.#permissions = this.#createPermissions(projector);
+    this.#subagents = createSubagentRuns(task, thread, {
+      journal: this.#journal,
+      mode: () => this.#permissions.mode,
+      agent: () => this.#agent,
+    });
     this.#agent = this.#createAgent();
   }
 
@@ -86,6 +102,7 @@ export class AttachedAgent implements SessionApi {
     this.#agent.observe(event);
     this.#permissions.observe(event);
     this.#keyedTurns.observe(event);
+    this.#subagents.observe(event);
     this.#tracer?.learn(event);
   }
 
@@ -110,7 +127,9 @@ export class AttachedAgent implements SessionApi {
       this.#journal.append({ type: 'mode/change', data: { mode } });
       this.#permissions.setMode(mode);
     }
-    if (this.#task.isolation === 'dedicated' && sharedWith > 0) {
+    this.#subagents.resume();
+    // A session that works for another one shares its thread on purpose.
+    if (this.#task.isolation === 'dedicated' && sharedWith > 0 && this.#task.audience === undefined) {
       const { sessionId } = this.#task;
       void this.#thread.main.log('info', `every thread is taken: session ${sessionId} shares one with ${sharedWith} others`);
     }
@@ -133,7 +152,10 @@ export class AttachedAgent implements SessionApi {
   }
 
   async cancel(requestId?: number): Promise<void> {
-    if (requestId === undefined || requestId === this.#runningId) this.#agent.cancel();
+    if (requestId !== undefined && requestId !== this.#runningId) return;
+    this.#agent.cancel();
+    // The background ones, too: who cancels wants everything to stand still.
+    this.#subagents.cancelAll();
   }
 
   async setMode(mode: PermissionMode): Promise<void> {
@@ -148,8 +170,17 @@ export class AttachedAgent implements SessionApi {
     });
   }
 
+  async host(task: SessionTask): Promise<void> {
+    const { host } = this.#hooks;
+    if (this.#leaving !== undefined || host === undefined) {
+      task.port.close();
+      throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
+    }
+    await host(task);
+  }
+
   async park(): Promise<boolean> {
-    if (this.#agent.status !== 'idle') return false;
+    if (this.#agent.status !== 'idle' || this.#subagents.live > 0) return false;
     if ((await this.#thread.broker.countBackground(this.#task.sessionId)) > 0) return false;
     void this.dispose();
     return true;
@@ -162,8 +193,10 @@ export class AttachedAgent implements SessionApi {
 
   async #leave(): Promise<void> {
     try {
-      await this.#agent.dispose();
-      await Promise.all([this.#journal.close(), this.#thread.broker.releaseOwner(this.#task.sessionId)]);
+      const subagentsGone = this.#subagents.dispose();
+      await Promise.all([this.#agent.dispose(), this.#subagents.allEnded()]);
+      // The release is in a hurry with what a child's own graces would hold up.
+      await Promise.all([this.#journal.close(), this.#thread.broker.releaseOwner(this.#task.sessionId), subagentsGone]);
     } catch (error) {
       // The disk may refuse the last barrier: the session leaves all the same.
       void this.#thread.main.log('error', `a session left with a fault: ${toWireError(error).message}`);
@@ -176,7 +209,7 @@ export class AttachedAgent implements SessionApi {
     const text = end.turn > 0 && this.#answersWithText ? this.#lastText.current : undefined;
     this.#answer(requestId, turnOutcome(end, text));
     if (this.#runningId === requestId) this.#runningId = undefined;
-    if (this.#afterTurn !== undefined) setImmediate(this.#afterTurn);
+    if (this.#hooks.afterTurn !== undefined) setImmediate(this.#hooks.afterTurn);
   }
 
   #answer(requestId: number, outcome: TurnOutcome): void {
@@ -196,7 +229,7 @@ export class AttachedAgent implements SessionApi {
 
   #projector(replay: boolean): Projector {
     const { sessionId, cwd, client, settings } = this.#task;
-    return new Projector({ sessionId, cwd, client, profile: settings.profile, tools: (name) => tools.get(name), replay });
+    return new Projector({ sessionId, cwd, client, profile: settings.profile, tools: (name) => this.#tools.get(name), replay });
   }
 
   #createPermissions(projector: Projector): SessionPermissions {
@@ -229,11 +262,11 @@ export class AttachedAgent implements SessionApi {
       cwd,
       settings,
       options,
-      tools,
+      tools: this.#tools,
       model: createModel(settings.model),
       journal: this.#journal,
       permissions: this.#permissions,
-      toolParts: { broker, files: new FileObservations(), spillDir },
+      toolParts: { broker, files: new FileObservations(), spillDir, subagents: this.#subagents },
       maxAttempts,
       nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random) : undefined),
       whenWritable: (signal) => outbox.whenWritable(signal),

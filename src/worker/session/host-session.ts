@@ -56,7 +56,8 @@ function lookAt(task: SessionTask, thread: ThreadContext): Attached {
 }
 
 async function goOnWith(task: SessionTask, thread: ThreadContext, afterTurn: (() => void) | undefined): Promise<Attached> {
-  const agent = new AttachedAgent(task, thread, afterTurn);
+  const host = (child: SessionTask): Promise<void> => hostSession(child, thread, afterTurn);
+  const agent = new AttachedAgent(task, thread, { host, ...(afterTurn === undefined ? {} : { afterTurn }) });
   const log = await EventLog.open({
     path: task.logPath,
     lockPath: task.lockPath,

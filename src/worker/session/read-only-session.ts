@@ -7,13 +7,10 @@ import type { LogEvent, PermissionMode } from '../../shared/events.ts';
 import type { LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
 import { isLockHeld } from '../log/session-lock.ts';
 import { Projector } from '../projection/projector.ts';
-import { createToolRegistry } from '../tools/all-tools.ts';
+import { toolRegistryFor } from '../tools/all-tools.ts';
 import { LogFollower } from './log-follower.ts';
 import { SessionScreen } from './session-screen.ts';
 import type { ThreadContext } from './thread-context.ts';
-
-/** Only for how they show their calls. */
-const tools = createToolRegistry();
 
 export class ReadOnlySession implements SessionApi {
   /** Fulfils when the session has left the thread. */
@@ -61,6 +58,10 @@ export class ReadOnlySession implements SessionApi {
     throw readOnly();
   }
 
+  async host(): Promise<void> {
+    throw readOnly();
+  }
+
   async cancel(): Promise<void> {}
 
   /** It shows what happens elsewhere at any time, so it never gives its thread up by itself. */
@@ -103,7 +104,7 @@ function createScreen({ sessionId, cwd, client, settings }: SessionTask, { outbo
   const { profile } = settings;
   return new SessionScreen(
     sessionId,
-    new Projector({ sessionId, cwd, client, profile, tools: (name) => tools.get(name), replay: true }),
+    new Projector({ sessionId, cwd, client, profile, tools: (name) => toolRegistryFor(settings.subagents).get(name), replay: true }),
     outbox,
   );
 }

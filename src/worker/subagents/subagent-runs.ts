@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LogEvent, PermissionMode } from '../../shared/events.ts';
 import type { SubagentApi, SubagentProvider, SubagentQuestion, SubagentUsage } from '../../shared/subagent-protocol.ts';
+import type { QuestionAsker } from '../permission/subagent-questions.ts';
 import { BackgroundJobs, type BackgroundJob } from './background-jobs.ts';
 import { abortedBeforeStart, jobIdOf, type RunEvent, SubagentRun } from './subagent-run.ts';
 
@@ -32,14 +33,6 @@ export interface SubagentRunsParts {
   readonly notice: (text: string) => void;
   /** Asks the client about something a child wants to do. Never rejects. */
   readonly ask: (asker: QuestionAsker, question: SubagentQuestion, signal: AbortSignal) => Promise<boolean>;
-}
-
-/** On whose behalf a child's question is asked. */
-export interface QuestionAsker {
-  readonly callId: string;
-  readonly turn: number;
-  readonly provider: string;
-  readonly description: string;
 }
 
 /** What a call wants started. */
@@ -145,6 +138,11 @@ export class SubagentRuns {
   /** Ends every run; their results say that they were cancelled. */
   cancelAll(): void {
     for (const run of this.#live) run.cancel();
+  }
+
+  /** Fulfils when every run of now has ended, in the log, too; children may still be on their way out. */
+  async allEnded(): Promise<void> {
+    await Promise.all([...this.#live].map((run) => run.result));
   }
 
   /** Refuses new runs and ends all; fulfils when nothing of them is left. Memoised; never rejects. */

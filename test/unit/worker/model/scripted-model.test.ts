@@ -4,6 +4,7 @@
 import t from 'tap';
 import { type ModelEvent, ModelFailure, type ModelFinish, type ModelMessage } from '../../../../src/worker/model/model-adapter.ts';
 import { parseScript } from '../../../../src/worker/model/script-plan.ts';
+import { fittingArgs } from '../../../../src/worker/model/scripted-delegation.ts';
 import { parseCommand } from '../../../../src/worker/model/scripted-command.ts';
 import { ScriptedModel } from '../../../../src/worker/model/scripted-model.ts';
 
@@ -172,6 +173,44 @@ t.test('its place comes from the history alone', async (t) => {
   const help = (await ask(new ScriptedModel(0), [user('what can you do?')])).text;
   t.equal(parseScript(help).filter((command) => command.kind !== 'unknown').length, 0, 'its own explanation is no script');
   t.same(await next([user(`[Summary]\n\n${help}`), user('read a')]), [['read', { file_path: 'a' }]], 'nor is a summary above the prompt');
+});
+
+t.test('delegate, collect and stop call the subagent tools; the newest job is meant where none is named', async (t) => {
+  const subagent = (args: object) => ({ kind: 'tool', name: 'subagent', parallel: false, args });
+  t.match(parseCommand('delegate self read a.txt'), subagent({ prompt: 'read a.txt', agent: 'self', description: 'Delegate read a.txt' }));
+  t.match(parseCommand('delegate & self say hi'), subagent({ prompt: 'say hi', agent: 'self', run_in_background: true }));
+  t.match(parseCommand('& delegate self say hi'), { name: 'subagent', parallel: true });
+  t.match(parseCommand('delegate self', 'read a\nsay b\n'), subagent({ prompt: 'read a\nsay b' }));
+  t.match(parseCommand('collect agent-2 500'), { name: 'subagent_output', args: { job_id: 'agent-2', wait_ms: 500 } });
+  t.match(parseCommand('collect'), { kind: 'last-task', name: 'subagent_output', args: { wait_ms: 60_000 } });
+  t.match(parseCommand('stop agent-2'), { name: 'subagent_kill', args: { job_id: 'agent-2' } });
+  for (const line of ['delegate self', 'delegate', 'delegate Who am I', 'collect the results', 'stop it now']) {
+    t.equal(parseCommand(line).kind, 'unknown', line);
+  }
+  const messages: ModelMessage[] = [user('delegate & self say hi\ncollect 5\nstop')];
+  const model = new ScriptedModel(0);
+  const calls: unknown[] = [];
+  for (let step = 0; step < 3; step += 1) {
+    const { toolCalls } = await ask(model, messages);
+    messages.push({ role: 'assistant', text: '', reasoning: '', toolCalls });
+    for (const call of toolCalls) {
+      calls.push([call.name, JSON.parse(call.arguments)]);
+      messages.push({ role: 'tool', callId: call.callId, text: step === 0 ? 'started background subagent job agent-7' : 'result' });
+    }
+  }
+  t.match(calls, [
+    ['subagent', { run_in_background: true }],
+    ['subagent_output', { job_id: 'agent-7', wait_ms: 5 }],
+    ['subagent_kill', { job_id: 'agent-7' }],
+  ]);
+});
+
+t.test('the agent is named only where the tool lets one choose', async (t) => {
+  const argsWith = (parameters: object) => {
+    return fittingArgs('subagent', { prompt: 'x', agent: 'self' }, [{ name: 'subagent', description: '', parameters }]);
+  };
+  t.same(argsWith({ properties: { prompt: {} } }), { prompt: 'x' });
+  t.same(argsWith({ properties: { prompt: {}, agent: { enum: ['self', 'other'] } } }), { prompt: 'x', agent: 'self' });
 });
 
 t.test('`last` is the newest background command, and its absence is said', async (t) => {

@@ -1,0 +1,76 @@
+/**
+ * Makes a session that works for another one of this server: a log and an id of its own, the rights of the one that
+ * delegated, and a place on that one's thread. No client ever sees it.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import type { ServerConfig } from '../../shared/config.ts';
+import { logVersion, type SessionHeader } from '../../shared/events.ts';
+import { createSessionFile } from '../../shared/log/session-paths.ts';
+import type { Budget, SessionOptions, StoredSessionOptions } from '../../shared/session-options.ts';
+import type { SubagentProvider, SubagentRequest } from '../../shared/subagent-protocol.ts';
+import { Admission } from '../sessions/admission.ts';
+import { Session, type SessionParts } from '../sessions/session.ts';
+import type { AttachedSession } from '../threads/attached-session.ts';
+
+/** The slot of the turn that delegates is the child's, too: waiting for another one could wait for ever. */
+const admitsAll = new Admission(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
+
+export interface ChildPlan {
+  readonly request: SubagentRequest;
+  readonly provider: SubagentProvider;
+  /** Canonical. */
+  readonly cwd: string;
+  readonly parent: Session;
+  readonly beside: AttachedSession;
+}
+
+/** Writes the log's header; touches no thread. @throws ServerError LOG_WRITE_FAILED */
+export function createChildSession(plan: ChildPlan, parts: Omit<SessionParts, 'admission' | 'makeRoom'>): Session {
+  const { config } = parts;
+  const stored = storedOptions(plan);
+  const header = headerFor(plan.cwd, stored, config);
+  const paths = createSessionFile(config.stateDir, header);
+  const { mode } = plan.request;
+  const { env } = plan.parent.identity.options;
+  const options: SessionOptions = { ...stored, ...(mode === undefined ? {} : { mode }), ...(env === undefined ? {} : { env }) };
+  return new Session(
+    { id: header.id, cwd: plan.cwd, paths, client: { terminalOutput: false }, profile: 'automation', options, beside: plan.beside },
+    { ...parts, admission: admitsAll, makeRoom: () => undefined },
+  );
+}
+
+function headerFor(cwd: string, options: StoredSessionOptions, { agentName, agentVersion }: ServerConfig): SessionHeader {
+  return {
+    type: 'session',
+    version: logVersion,
+    id: uuidv7(),
+    createdAt: new Date().toISOString(),
+    cwd,
+    agent: { name: agentName, version: agentVersion },
+    options,
+  };
+}
+
+/** What the delegating session may not do, its child may not do either. */
+function storedOptions({ request, provider, parent }: ChildPlan): StoredSessionOptions {
+  const { policy, tools } = parent.identity.options;
+  const budget = budgetOf(request);
+  const ownTools = provider.tools === undefined ? tools : provider.tools.filter((name) => tools === undefined || tools.includes(name));
+  return {
+    depth: request.depth,
+    ...(budget === undefined ? {} : { budget }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(provider.persona === undefined ? {} : { persona: provider.persona }),
+    ...(ownTools === undefined ? {} : { tools: ownTools }),
+    ...(provider.outputSchema === undefined ? {} : { outputSchema: provider.outputSchema }),
+  };
+}
+
+function budgetOf({ deadline, maxTokens, maxCostUsd }: SubagentRequest): Budget | undefined {
+  if (deadline === undefined && maxTokens === undefined && maxCostUsd === undefined) return undefined;
+  return {
+    ...(deadline === undefined ? {} : { deadline }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
+  };
+}

@@ -1,0 +1,54 @@
+/**
+ * What lets a session delegate: the agents it may still use, and the runs over whoever runs them.
+ */
+import type { LogEvent, PermissionMode } from '../../shared/events.ts';
+import { selfProvider, type SubagentProvider } from '../../shared/subagent-protocol.ts';
+import type { SessionTask } from '../../shared/thread-protocol.ts';
+import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
+import { SubagentQuestions } from '../permission/subagent-questions.ts';
+import { SubagentRuns } from '../subagents/subagent-runs.ts';
+import type { SessionJournal } from './session-journal.ts';
+import type { ThreadContext } from './thread-context.ts';
+
+/** The agents below whose greatest depth the session stands. */
+export function usableSubagents({ settings, options }: SessionTask): readonly SubagentProvider[] {
+  const depth = options.depth ?? 0;
+  return settings.subagents.filter(({ maxDepth }) => depth < maxDepth);
+}
+
+export interface SessionSubagentsParts {
+  readonly journal: SessionJournal;
+  readonly mode: () => PermissionMode;
+  readonly agent: () => ReactLoopAgent;
+}
+
+/** The runs of a session; none can be started where no agent is left to it, but those of its log are known. */
+export function createSubagentRuns(task: SessionTask, thread: ThreadContext, parts: SessionSubagentsParts): SubagentRuns {
+  const { sessionId, cwd, spillDir, settings, options } = task;
+  const { main, broker, outbox } = thread;
+  const { journal, mode, agent } = parts;
+  const questions = new SubagentQuestions({
+    sessionId,
+    timeoutMs: options.policy?.askTimeoutMs ?? settings.policy?.askTimeoutMs ?? settings.permissionTimeoutMs,
+    mode,
+    hasPolicy: options.policy !== undefined || settings.policy !== undefined,
+    journal,
+    ask: (request) => main.requestPermission(request),
+    withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
+    flush: () => outbox.flush(),
+  });
+  return new SubagentRuns({
+    sessionId,
+    cwd,
+    spillDir,
+    depth: options.depth ?? 0,
+    providers: usableSubagents(task),
+    apiOf: (provider) => (provider === selfProvider ? main : broker),
+    turn: () => agent().turn,
+    mode,
+    record: (event): LogEvent => journal.append(event),
+    chargeUsage: (usage) => agent().addSubagentUsage(usage),
+    notice: (text) => agent().notice(text),
+    ask: (asker, question, signal) => questions.ask(asker, question, signal),
+  });
+}
