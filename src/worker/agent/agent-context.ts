@@ -48,7 +48,7 @@ export interface AgentDependencies {
     SessionSettings,
     'systemPrompt' | 'budget' | 'prices' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'
   >;
-  /** What the client asked of this session. The agent acts on `budget`, `persona`, `tools`, `outputSchema` and `depth`. */
+  /** What the client asked of this session. The agent acts on `budget`, `persona`, `tools` and `outputSchema`. */
   readonly options: SessionOptions;
   /** Asked for a place before every model call. */
   readonly modelSlots: ModelSlots;

@@ -38,11 +38,11 @@ export class SessionLedger {
     this.#prices = prices;
   }
 
-  /** The meter of a turn that starts now; it begins with what subagents used since the last one. */
+  /** The meter of a turn whose start is logged next; it begins with what subagents used since the last one. */
   openTurn(): UsageMeter {
     const meter = new UsageMeter(this.#now, this.#prices);
+    // It goes from here with the logged start: a turn whose start cannot be written must not take it away.
     if (this.#between !== undefined) meter.addSubagent(this.#between);
-    this.#between = undefined;
     this.#meter = meter;
     return meter;
   }

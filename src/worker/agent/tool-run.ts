@@ -96,17 +96,10 @@ function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall
     signal: scope.signal,
     commandTimeoutMs: context.settings.commandTimeoutMs,
     ripgrepPath: context.settings.ripgrepPath,
-    depth: context.options.depth ?? 0,
     writeTodos: (todos) => {
       if (!life.over) scope.record({ type: 'todo/write', data: { todos } });
     },
-    notice: (text) => context.inbox.addNotice(text),
-    record: (event) => {
-      if (!life.over) scope.record(event);
-      return !life.over;
-    },
     budgetLeft: () => scope.limits.forDelegation(),
-    reportSubagentUsage: (usage) => context.ledger.addSubagentUsage(usage),
   };
 }
 

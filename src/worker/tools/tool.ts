@@ -3,9 +3,8 @@
  */
 import type { BrokerApi } from '../../shared/broker-protocol.ts';
 import type { JsonObject } from '../../shared/errors.ts';
-import type { EventInput, TodoEntry } from '../../shared/events.ts';
+import type { TodoEntry } from '../../shared/events.ts';
 import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
-import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import type { FileObservations } from './file-observations.ts';
 
@@ -43,31 +42,13 @@ export interface ToolContext {
   readonly env: Readonly<Record<string, string>>;
   /** `none`: the policy allowed this call only with its network cut off. */
   readonly network?: 'none';
-  /** How many delegations stand above this session; `0` for one that a client opened itself. */
-  readonly depth: number;
   /** The runs of the session's subagents; absent where it may not delegate. */
   readonly subagents?: SubagentRuns;
   /** Replaces the session's plan. */
   writeTodos(todos: readonly TodoEntry[]): void;
-  /** Tells the model something at its next step, in this turn or a later one; also after the call has ended. */
-  notice(text: string): void;
-  /**
-   * Logs and shows what a child of this call does. Says whether it did: once the call has ended nothing of it is logged.
-   *
-   * @throws ServerError LOG_WRITE_FAILED
-   */
-  record(event: SubagentEvent): boolean;
   /** What the running turn may still use, by the tightest budget of it and of the session. */
   budgetLeft(): BudgetLeft;
-  /**
-   * Charges what a child has used to the budgets of the turn and the session; also after the call has ended, and between
-   * turns. To be called once for a run: where it has ended, in the same moment as its `subagent/end` is logged.
-   */
-  reportSubagentUsage(usage: SubagentUsage): void;
 }
-
-/** The events that a tool may log by itself. */
-export type SubagentEvent = Extract<EventInput, { type: 'subagent/start' | 'subagent/activity' | 'subagent/end' }>;
 
 /** A member that is absent is not limited. */
 export interface BudgetLeft {

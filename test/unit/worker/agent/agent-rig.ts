@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import type { BrokerApi } from '../../../../src/shared/broker-protocol.ts';
 import { ServerError } from '../../../../src/shared/errors.ts';
 import type { EventData, EventInput, EventType, LogEvent, ToolCallRequest } from '../../../../src/shared/events.ts';
+import type { SubagentUsage } from '../../../../src/shared/subagent-protocol.ts';
 import type { AgentDependencies, NextDelay, ParsedArguments } from '../../../../src/worker/agent/agent-context.ts';
 import { History } from '../../../../src/worker/agent/history.ts';
 import type { Journal } from '../../../../src/worker/agent/journal.ts';
@@ -126,6 +127,13 @@ export class AgentRig {
     this.script.push(...script);
     this.#options = options;
     this.agent = new ReactLoopAgent(this.dependencies());
+  }
+
+  /** Logs an event past the agent, as whoever runs subagents does, and charges what its child has used. */
+  subagentEnded(callId: string, childUsage: SubagentUsage): void {
+    const data = { callId, runId: callId, stopReason: 'completed' as const, durationMs: 1, usage: childUsage };
+    this.events.push({ type: 'subagent/end', data, seq: this.events.length, time: this.time });
+    this.agent.addSubagentUsage(childUsage);
   }
 
   /** A rig whose agent was made from this one's log. */

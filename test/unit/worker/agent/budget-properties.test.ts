@@ -7,6 +7,7 @@ import t from 'tap';
 import type { TurnUsage } from '../../../../src/shared/events.ts';
 import type { Budget } from '../../../../src/shared/session-options.ts';
 import type { TurnEnd } from '../../../../src/worker/agent/turn.ts';
+import type { AnyTool } from '../../../../src/worker/tools/tool.ts';
 import { AgentRig, assertLegal, epoch, fail, prompt, type Reply, type RigOptions, say, tool, usage } from './agent-rig.ts';
 
 const prices = { input: 1.37, output: 9.1, cacheRead: 0.13 };
@@ -55,18 +56,8 @@ function replyOf({ calls, input, output, reported, ms, failure }: Answer, place:
 }
 
 const childUsage = (inputTokens: number) => ({ inputTokens, outputTokens: 10, cacheReadTokens: 0, reasoningTokens: 0 });
-const childEnd = (callId: string, inputTokens: number) => {
-  return { callId, runId: callId, stopReason: 'completed', durationMs: 1, usage: childUsage(inputTokens) } as const;
-};
 
-const tools = [
-  tool('look', async () => ({ text: 'seen', isError: false }), true),
-  tool('spend', async (_args, context) => {
-    context.record({ type: 'subagent/end', data: childEnd(context.callId, 500) });
-    context.reportSubagentUsage(childUsage(500));
-    return { text: 'delegated', isError: false };
-  }),
-];
+const look = tool('look', async () => ({ text: 'seen', isError: false }), true);
 
 /** For a turn that goes on longer than its script. */
 const spares = Array.from({ length: 20 }, () => say('no more', { usage: usage(50, 5) }));
@@ -78,7 +69,7 @@ interface Scenario {
 const scenarios = (answer: fc.Arbitrary<Answer>): fc.Arbitrary<Scenario> =>
   fc.record({ session: budget, turns: fc.array(turns(answer), { minLength: 1, maxLength: 4 }) });
 
-function optionsOf(session: Budget): RigOptions {
+function optionsOf(session: Budget, tools: AnyTool[]): RigOptions {
   return {
     tools,
     settings: { prices },
@@ -90,7 +81,11 @@ function optionsOf(session: Budget): RigOptions {
 
 /** Sends one prompt after the other; with `reopen` each to an agent that was made from the log. */
 async function run({ session, turns }: Scenario, reopen: boolean): Promise<{ rig: AgentRig; ends: TurnEnd[] }> {
-  let rig = new AgentRig([], optionsOf(session));
+  const spend = tool('spend', async (_args, { callId }) => {
+    rig.subagentEnded(callId, childUsage(500));
+    return { text: 'delegated', isError: false };
+  });
+  let rig = new AgentRig([], optionsOf(session, [look, spend]));
   const ends: TurnEnd[] = [];
   for (const [index, { budget: limits, answers, between }] of turns.entries()) {
     if (reopen && index > 0) rig = rig.reopened();
@@ -99,8 +94,7 @@ async function run({ session, turns }: Scenario, reopen: boolean): Promise<{ rig
     assertLegal(rig);
     if (between === undefined) continue;
     // As a background run does that ends while nothing else happens.
-    rig.events.push({ type: 'subagent/end', data: childEnd('late', between), seq: rig.events.length, time: rig.time });
-    rig.agent.addSubagentUsage(childUsage(between));
+    rig.subagentEnded('late', childUsage(between));
   }
   return { rig, ends };
 }

@@ -4,7 +4,7 @@
 import t from 'tap';
 import type { Budget } from '../../../../src/shared/session-options.ts';
 import { exactUsd } from '../../../../src/worker/agent/cost.ts';
-import { AgentRig, assertLegal, call, epoch, fail, hang, prompt, type Reply, say, tool, usage } from './agent-rig.ts';
+import { AgentRig, assertLegal, call, epoch, fail, hang, prompt, type Reply, type RigOptions, say, tool, usage } from './agent-rig.ts';
 
 const echo = tool('echo', async () => ({ text: 'echo', isError: false }), true);
 const prices = { input: 2, output: 10, cacheRead: 0.5 };
@@ -247,22 +247,21 @@ t.test('the time to the first token is taken at the first delta that is shown', 
 
 t.test('subagents', async (t) => {
   const child = { inputTokens: 400, outputTokens: 50, cacheReadTokens: 50, reasoningTokens: 0 };
-  const delegate = tool('delegate', async (_args, context) => {
-    const left = context.budgetLeft();
-    context.record({
-      type: 'subagent/end',
-      data: { callId: context.callId, runId: 'r', stopReason: 'completed', durationMs: 1, usage: child },
+  const delegating = (script: Reply[], options: RigOptions): AgentRig => {
+    const delegate = tool('delegate', async (_args, context) => {
+      const left = context.budgetLeft();
+      rig.subagentEnded(context.callId, child);
+      return { text: JSON.stringify(left), isError: false };
     });
-    context.reportSubagentUsage(child);
-    return { text: JSON.stringify({ depth: context.depth, left }), isError: false };
-  });
+    const rig = new AgentRig(script, { ...options, tools: [delegate] });
+    return rig;
+  };
 
   t.test('count in the budgets of turn and session, and are told apart', async (t) => {
     const toolCalls = [{ callId: 'd', name: 'delegate', arguments: '{}' }];
-    const rig = new AgentRig([say('', { reason: 'tool-calls', toolCalls, usage: usage(80, 20) }), say('never')], {
-      tools: [delegate],
+    const rig = delegating([say('', { reason: 'tool-calls', toolCalls, usage: usage(80, 20) }), say('never')], {
       settings: { prices },
-      options: { budget: { maxTokens: 600, deadline: epoch + 5000 }, depth: 2 },
+      options: { budget: { maxTokens: 600, deadline: epoch + 5000 } },
     });
     const end = await rig.agent.send(prompt('go'), { budget: { maxCostUsd: 1 } });
     t.match(end, {
@@ -271,17 +270,15 @@ t.test('subagents', async (t) => {
     });
     t.equal(end.usage.costUsd, exactUsd(0.00036 + 0.001325), 'a child that names no cost costs what the session does');
     const seen = JSON.parse(rig.of('tool/result')[0]?.text ?? '') as object;
-    t.strictSame(seen, { depth: 2, left: { deadline: epoch + 5000, maxTokens: 500, maxCostUsd: 0.99964 } });
+    t.strictSame(seen, { deadline: epoch + 5000, maxTokens: 500, maxCostUsd: 0.99964 });
     assertLegal(rig);
   });
 
   t.test('that end between two turns count in the next one, also when the session was reopened meanwhile', async (t) => {
-    const ended = { callId: 'd', runId: 'r', stopReason: 'completed' as const, durationMs: 1, usage: { ...child, costUsd: 0.5 } };
     const options = { settings: { prices }, options: { budget: { maxTokens: 10_000 } } };
     const live = new AgentRig([say('a', { usage: usage(10, 10) }), say('b', { usage: usage(10, 10) })], options);
     await live.agent.send(prompt('one'));
-    live.events.push({ type: 'subagent/end', data: ended, seq: live.events.length, time: 0 });
-    live.agent.addSubagentUsage(ended.usage);
+    live.subagentEnded('d', { ...child, costUsd: 0.5 });
     const again = live.reopened([say('b', { usage: usage(10, 10) })]);
     for (const rig of [live, again]) {
       const end = await rig.agent.send(prompt('two'));
@@ -290,6 +287,16 @@ t.test('subagents', async (t) => {
     }
     const third = again.reopened([say('c', { usage: usage(10, 10) })]);
     t.match(await third.agent.send(prompt('three')), { left: { maxTokens: 10_000 - 60 - 500 } });
+  });
+
+  t.test('are not lost with a turn that could not be started', async (t) => {
+    const rig = new AgentRig([say('a', { usage: usage(10, 10) })]);
+    rig.agent.addSubagentUsage(child);
+    rig.refuse = (event) => event.type === 'turn/start';
+    t.match(await rig.agent.send(prompt('one')), { reason: { code: 'LOG_WRITE_FAILED' } });
+    rig.refuse = () => false;
+    t.match(await rig.agent.send(prompt('two')), { usage: { subagents: child } });
+    t.notOk('subagents' in (await rig.agent.send(prompt('three'))).usage);
   });
 
   t.test('cannot lower a sum by a strange report', async (t) => {
@@ -301,10 +308,7 @@ t.test('subagents', async (t) => {
   });
 
   t.test('of a turn that a crash cut off count by the log', async (t) => {
-    const rig = new AgentRig([call(['delegate', {}, 'd']), hang('never ends')], {
-      tools: [delegate],
-      options: { budget: { maxTokens: 1000 } },
-    });
+    const rig = delegating([call(['delegate', {}, 'd']), hang('never ends')], { options: { budget: { maxTokens: 1000 } } });
     void rig.agent.send(prompt('go'));
     await rig.until(() => rig.hanging === 1);
     const later = rig.reopened([say('b', { usage: usage(10, 10) })]);

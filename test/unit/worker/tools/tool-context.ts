@@ -34,15 +34,11 @@ export function testContext(cwd: string, parts: Partial<ToolContext> = {}): Test
     commandTimeoutMs: 10_000,
     ripgrepPath: undefined,
     env: {},
-    depth: 0,
     plans,
     writeTodos: (todos) => {
       plans.push(todos);
     },
-    notice: () => undefined,
-    record: () => true,
     budgetLeft: () => ({}),
-    reportSubagentUsage: () => undefined,
     ...parts,
   };
 }
