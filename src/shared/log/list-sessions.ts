@@ -47,7 +47,7 @@ export interface ListOptions {
 }
 
 /**
- * One page of the sessions, newest change first.
+ * One page of the sessions that were not delegated to, newest change first.
  *
  * A session that changes between two pages moves to the front and may be missed; none is listed twice unless it changed.
  *
@@ -133,7 +133,9 @@ function readSummary(path: string, place: ListPlace, plan: ReadPlan): SessionSum
       return 'unreadable';
     }
     const header = parseHeader(path, plan.head, 0, end);
-    if (plan.cwd !== undefined && header.cwd !== plan.cwd) {
+    // A session that was delegated to belongs to the one that did, and stands in that one's log.
+    const isDelegated = (header.options?.depth ?? 0) > 0;
+    if (isDelegated || (plan.cwd !== undefined && header.cwd !== plan.cwd)) {
       return 'other';
     }
     const title = findTitle(plan.head, end + 1, length);

@@ -179,6 +179,19 @@ async function allPages(stateDir: string, pageSize: number, cwd?: string): Promi
   return pages;
 }
 
+t.test('a session that was delegated to is not listed', async (t) => {
+  const stateDir = t.testdir({});
+  const own = createSessionFile(stateDir, { ...sampleHeader(idOf(1), '/work'), options: { depth: 0 } });
+  createSessionFile(stateDir, { ...sampleHeader(idOf(2), '/work'), options: { depth: 1 } });
+  const { sessions, skipped } = await listSessions(stateDir);
+  t.same(
+    sessions.map(({ id }) => id),
+    [idOf(1)],
+  );
+  t.equal(skipped, 0, 'it is passed over, not taken as damaged');
+  t.match(own.log, idOf(1));
+});
+
 t.test('sessions are listed newest first, in stable pages, by working directory', async (t) => {
   const stateDir = t.testdir({});
   t.same(await listSessions(stateDir), { sessions: [], nextCursor: undefined, skipped: 0 }, 'no sessions yet');
