@@ -22,7 +22,7 @@ import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
 import { FileObservations } from '../tools/file-observations.ts';
 import { KeyedTurns } from './keyed-turns.ts';
-import { LastText } from './last-text.ts';
+import { answerText } from './last-text.ts';
 import { SessionJournal } from './session-journal.ts';
 import { SessionScreen } from './session-screen.ts';
 import { createSubagentRuns, usableSubagents } from './session-subagents.ts';
@@ -53,7 +53,6 @@ export class AttachedAgent implements SessionApi {
   readonly #agent: ReactLoopAgent;
   readonly #subagents: SubagentRuns;
   readonly #keyedTurns = new KeyedTurns();
-  readonly #lastText = new LastText();
   readonly #tracer: TurnTracer | undefined;
   #runningId: number | undefined;
   #leaving: Promise<void> | undefined;
@@ -73,7 +72,6 @@ export class AttachedAgent implements SessionApi {
     this.#journal = new SessionJournal({
       show: (event) => {
         this.#keyedTurns.observe(event);
-        this.#lastText.observe(event);
         screen.show(event);
         this.#tracer?.take(event);
       },
@@ -206,7 +204,7 @@ export class AttachedAgent implements SessionApi {
   }
 
   #complete(requestId: number, end: TurnEnd): void {
-    const text = end.turn > 0 && this.#answersWithText ? this.#lastText.current : undefined;
+    const text = this.#answersWithText && end.text !== undefined ? answerText(end.text) : undefined;
     this.#answer(requestId, turnOutcome(end, text));
     if (this.#runningId === requestId) this.#runningId = undefined;
     if (this.#hooks.afterTurn !== undefined) setImmediate(this.#hooks.afterTurn);

@@ -7,6 +7,11 @@ import { sliceWhole } from '../display/title-line.ts';
 /** UTF-16 units; longer answers are in the log, and were sent as updates. */
 const longest = 256 * 1024;
 
+/** As much of a turn's text as goes into an answer. */
+export function answerText(text: string): string {
+  return sliceWhole(text, longest);
+}
+
 export class LastText {
   #text: string | undefined;
 
@@ -18,6 +23,6 @@ export class LastText {
   /** Takes in the events of a turn, in order; starts anew with each turn. */
   observe(event: LogEvent): void {
     if (event.type === 'turn/start') this.#text = undefined;
-    else if (event.type === 'assistant/message' && event.data.text !== '') this.#text = sliceWhole(event.data.text, longest);
+    else if (event.type === 'assistant/message' && event.data.text !== '') this.#text = answerText(event.data.text);
   }
 }
