@@ -24,6 +24,7 @@ const pages = [
   'ARCHITECTURE.md',
   'docs/configuration.md',
   'docs/event-log.md',
+  'docs/telemetry.md',
   'examples/README.md',
 ];
 const read = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
@@ -161,7 +162,14 @@ t.test('the configuration blocks can be parsed, and the server takes their argum
 t.test('every flag and variable that the documentation names exists', async (t) => {
   const known = new Set([...keyNames.map((name) => flagOf(name)), '--config', '--format', '--help', '--version']);
   const variables = new Set([...keyNames.map((name) => `DSH_ACP_${name.toUpperCase()}`), 'DSH_ACP_CONFIG']);
-  for (const page of ['README.md', 'ARCHITECTURE.md', 'docs/configuration.md', 'docs/event-log.md', 'examples/README.md']) {
+  for (const page of [
+    'README.md',
+    'ARCHITECTURE.md',
+    'docs/configuration.md',
+    'docs/event-log.md',
+    'docs/telemetry.md',
+    'examples/README.md',
+  ]) {
     for (const line of read(page).split('\n')) {
       if (!foreign.test(line)) for (const [flag] of line.matchAll(/(?<![\w-])--[a-z][a-z-]+/g)) t.ok(known.has(flag), `${page}: ${flag}`);
       for (const [name] of line.matchAll(/\bDSH_ACP_[A-Z_]*[A-Z]/g)) t.ok(variables.has(name), `${page}: ${name}`);
