@@ -9,7 +9,7 @@ const longestText = 300;
 const longestSummary = 32 * 1024;
 
 export function eventLine(content: Html, bad = false): Html {
-  return html`<p class="event${bad ? ' bad' : ''}">${content}</p>
+  return html`<div class="event${bad ? ' bad' : ''}">${content}</div>
 `;
 }
 
@@ -55,23 +55,30 @@ export function todoBlock({ todos }: EventData['todo/write']): Html {
 
 export function subagentStartLine(data: EventData['subagent/start']): Html {
   const kind = data.background ? 'background subagent' : 'subagent';
-  return html`${kind} ${visibleLine(data.runId, 60)} started at ${visibleLine(data.provider, 60)} in <code>${visibleLine(data.cwd, longestText)}</code>`;
+  const task = data.description === undefined ? undefined : html`: ${visibleLine(data.description, longestText)}`;
+  return html`${kind} ${visibleLine(data.runId, 60)} started at ${visibleLine(data.provider, 60)} in <code>${visibleLine(data.cwd, longestText)}</code>${task}`;
 }
 
 export function subagentEndLine(data: EventData['subagent/end']): Html {
   const { usage } = data;
-  const tokens = usage === undefined ? undefined : `, ${usageText(usage)}`;
-  const cost = usage?.costUsd === undefined ? undefined : `, ${costText(usage.costUsd)}`;
-  const why = data.diagnostic === undefined ? undefined : html`: ${visibleLine(data.diagnostic, longestText)}`;
-  const log = data.logPath === undefined ? undefined : html`; log ${visibleLine(data.logPath, longestText)}`;
-  return html`subagent ${visibleLine(data.runId, 60)} ended: <b>${visibleLine(data.stopReason, 40)}</b> after ${durationText(data.durationMs)}${tokens}${cost}${why}${log}`;
+  const parts = [
+    html`subagent ${visibleLine(data.runId, 60)} ended: <b>${visibleLine(data.stopReason, 40)}</b> after ${durationText(data.durationMs)}`,
+    usage === undefined ? undefined : `, ${usageText(usage)}`,
+    usage?.costUsd === undefined ? undefined : `, ${costText(usage.costUsd)}`,
+    data.diagnostic === undefined ? undefined : html`: ${visibleLine(data.diagnostic, longestText)}`,
+    data.unlogged === undefined ? undefined : `; ${countText(data.unlogged)} more doings were not logged`,
+    data.logPath === undefined ? undefined : html`; log ${visibleLine(data.logPath, longestText)}`,
+    data.output === undefined || data.output === '' ? undefined : textDetails('what it gave', data.output),
+  ];
+  return html`${parts}`;
 }
 
-/** What a child did, in a line; `undefined` for its text, which its result holds. */
+/** What a child has done, in a line; `undefined` for what is under way, and for its text, which its result holds. */
 export function activityLine(activity: SubagentActivity): Html | undefined {
   switch (activity.kind) {
     case 'tool':
-      return html`↳ ${visibleLine(activity.title, longestText)} (${visibleLine(activity.status, 20)})`;
+      if (activity.status !== 'completed' && activity.status !== 'failed') return undefined;
+      return html`↳ ${visibleLine(activity.title, longestText)} (${activity.status})`;
     case 'plan':
       return html`↳ plan of ${activity.entries.length} steps`;
     case 'image':
@@ -81,6 +88,24 @@ export function activityLine(activity: SubagentActivity): Html | undefined {
     default:
       return undefined;
   }
+}
+
+/** A text that is shown when asked for. */
+export function textDetails(summary: string, text: string): Html {
+  return html`<details><summary>${summary}</summary>${preformatted(excerptOf(text, longestSummary), 'out')}</details>`;
+}
+
+export function turnEndBlock({ reason, usage, structured }: EventData['turn/end'], elapsedMs: number): Html {
+  const children = usage.subagents;
+  const parts = [
+    html`turn ended: <b>${reasonText(reason)}</b> — ${durationText(usage.elapsedMs > 0 ? usage.elapsedMs : elapsedMs)}`,
+    `, ${countText(usage.steps)} steps, ${countText(usage.toolCalls)} tool calls, ${usageText(usage)}`,
+    usage.guessedTokens === undefined ? undefined : `, ≈ ${countText(usage.guessedTokens)} tokens that were not reported`,
+    children === undefined ? undefined : `; subagents ${usageText(children)}`,
+    usage.costUsd === undefined ? undefined : `; ${costText(usage.costUsd)}`,
+    structured === undefined ? undefined : textDetails('structured answer', JSON.stringify(structured, undefined, 1)),
+  ];
+  return eventLine(html`${parts}`, reason.kind === 'error');
 }
 
 interface Tokens {
@@ -97,7 +122,7 @@ export function usageText(usage: Tokens): string {
   return `in ${countText(usage.inputTokens + usage.cacheReadTokens)}${cached}, out ${countText(usage.outputTokens)}${reasoning}`;
 }
 
-export function reasonText(reason: TurnEndReason): string {
+function reasonText(reason: TurnEndReason): string {
   switch (reason.kind) {
     case 'max-turn-requests':
       return `${reason.kind}: the budget of ${reason.budget}${reason.scope === undefined ? '' : ` of the ${reason.scope}`} is spent`;

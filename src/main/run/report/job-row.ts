@@ -1,6 +1,6 @@
 /** One attempt as a row of the report's table. Sort keys stand in `data-v`; labels for small screens in `data-l`. */
 import type { JobResult } from '../job-result.ts';
-import { reasonText } from '../view/end-text.ts';
+import { exitText, reasonText } from '../view/end-text.ts';
 import { costText, countText, durationText, shortCount } from '../view/figures.ts';
 import { tailOf, visibleLine } from '../view/visible-text.ts';
 import { type Html, html } from './html.ts';
@@ -25,8 +25,7 @@ export const columns: readonly Column[] = [
   { name: 'duration', numeric: true },
   { name: 'tokens', numeric: true },
   { name: 'cost', numeric: true },
-  { name: 'check' },
-  { name: 'error' },
+  { name: 'check or error' },
   { name: 'labels' },
 ];
 
@@ -41,8 +40,7 @@ export function jobRow(result: JobResult, link: string): Html {
 <td data-l="duration" class="n" data-v="${Math.round(times.totalMs)}">${durationText(times.totalMs)}</td>
 <td data-l="tokens" class="n" data-v="${tokens ?? -1}"${tokensTitle(result)}>${tokens === undefined ? '' : shortCount(tokens)}</td>
 <td data-l="cost" class="n" data-v="${costUsd ?? -1}">${costUsd === undefined ? '' : costText(costUsd)}</td>
-<td data-l="check" class="x">${checkText(result)}</td>
-<td data-l="error" class="x">${status === 'failed' ? '' : reasonText(result).slice(0, longestReason)}</td>
+<td data-l="" class="x">${whyText(result)}</td>
 <td data-l="labels">${labelsOf(result)}</td></tr>
 `;
 }
@@ -59,12 +57,18 @@ function tokensTitle({ usage }: JobResult): Html | undefined {
   return html` title="${parts.join(', ')}"`;
 }
 
+/** How the check ended and what it said last; the error where there is one. */
+function whyText(result: JobResult): Html {
+  const reason = result.status === 'failed' ? '' : reasonText(result);
+  const check = checkText(result);
+  const both = check !== '' && reason !== '';
+  return html`${check}${both ? html`<br>` : undefined}${reason.slice(0, longestReason)}`;
+}
+
 function checkText({ check }: JobResult): string {
   if (check === undefined) return '';
-  const how = check.timedOut ? 'timed out' : check.signal === null ? `exit ${check.exitCode ?? '?'}` : check.signal;
-  const lines = tailOf(check.output, 2000).trimEnd().split('\n');
-  const last = visibleLine(lines.at(-1) ?? '', longestCheck);
-  return last === '' ? how : `${how}: ${last}`;
+  const last = visibleLine(tailOf(check.output, 2000).trimEnd().split('\n').at(-1) ?? '', longestCheck);
+  return last === '' ? exitText(check) : `${exitText(check)}: ${last}`;
 }
 
 function labelsOf({ labels }: JobResult): Html[] {

@@ -1,6 +1,7 @@
 /** The head of the report: what came of a run, in figures and charts. The rows follow it. */
 import { costText, countText, durationText, percentText, shortCount } from '../view/figures.ts';
 import { statusOrder } from '../view/statuses.ts';
+import { stopWords } from '../view/summary.ts';
 import { visibleLine } from '../view/visible-text.ts';
 import { durationsChart } from './chart-durations.ts';
 import { outcomesChart } from './chart-outcomes.ts';
@@ -18,11 +19,10 @@ export function reportHead(facts: RunFacts): Html {
   return html`<h1>${reportTitle(facts)}</h1>
 <p class="muted">${agent === '' ? undefined : html`agent ${visibleLine(agent, 200)} · `}results in ${visibleLine(facts.resultsPath, 300)}</p>
 <div class="tiles">${tiles(facts)}</div>
-<section class="card"><h2>Outcomes</h2>${outcomesChart((status) => stats.of(status), outcome.notRun)}${stopNote(facts)}</section>
+<section class="card"><h2>Outcomes</h2>${outcomesChart((status) => stats.of(status), outcome.notRun)}${errorNote(facts)}${stopNote(facts)}</section>
 <div class="charts">
 <section class="card"><h2>Durations</h2>${durationsChart(stats.durations)}</section>
-${timeCharts(facts)}</div>
-${errorTable(facts)}`;
+${timeCharts(facts)}</div>`;
 }
 
 interface Tile {
@@ -45,13 +45,13 @@ function tiles({ stats, outcome }: RunFacts): Html[] {
       ? []
       : [
           {
-            name: 'passed, of the checked',
+            name: 'pass rate',
             value: percentText(stats.of('passed') / checked),
-            note: `${countText(stats.of('passed'))} of ${countText(checked)}`,
+            note: `${countText(stats.of('passed'))} of ${countText(checked)} checked`,
           },
         ]),
     ...repeatTiles(stats.repeats()),
-    { name: 'wall time of this run', value: durationText(outcome.wallMs), note: `${durationText(stats.totalMs)} of work in all` },
+    { name: 'wall time', value: durationText(outcome.wallMs), note: `${durationText(stats.totalMs)} of work` },
     {
       name: 'input tokens',
       value: shortCount(input),
@@ -75,8 +75,8 @@ function tiles({ stats, outcome }: RunFacts): Html[] {
 function repeatTiles(repeats: ReturnType<RunFacts['stats']['repeats']>): Tile[] {
   if (repeats === undefined) return [];
   const { mean, atLeastOnce, always, jobs } = repeats;
-  const note = `${percentText(rounded(atLeastOnce))} at least once, ${percentText(rounded(always))} always`;
-  return [{ name: `pass rate of ${countText(jobs)} jobs`, value: percentText(rounded(mean)), note }];
+  const note = `${countText(jobs)} jobs: ${percentText(rounded(atLeastOnce))} at least once, ${percentText(rounded(always))} always`;
+  return [{ name: 'pass rate by job', value: percentText(rounded(mean)), note }];
 }
 
 function rounded(share: number): number {
@@ -84,7 +84,7 @@ function rounded(share: number): number {
 }
 
 function stopNote({ outcome }: RunFacts): Html | undefined {
-  return outcome.stopped === undefined ? undefined : html`<p class="note">The run ended early: ${outcome.stopped}.</p>`;
+  return outcome.stopped === undefined ? undefined : html`<p class="note">The run was ended early by ${stopWords[outcome.stopped]}.</p>`;
 }
 
 /** Of this run alone: what came before it has no events. */
@@ -92,29 +92,24 @@ function timeCharts({ timeLine }: RunFacts): Html | undefined {
   const slots = timeLine.slots();
   if (slots.length < 2) return undefined;
   const spanMs = timeLine.endedAt - (timeLine.startedAt ?? 0);
-  const atWork = seriesChart({
-    title: 'Attempts at work',
-    spanMs,
-    series: [{ label: 'at work', values: slots.map((slot) => slot.atWork), className: 't-work' }],
-    unit: (value) => `${countText(value)} at work`,
-  });
-  const tokens = seriesChart({
-    title: 'Tokens a second',
-    spanMs,
-    series: [
-      { label: 'input', values: slots.map((slot) => slot.inputTokens), className: 't-in' },
-      { label: 'output', values: slots.map((slot) => slot.outputTokens), className: 't-out' },
-    ],
-    unit: (value) => `${shortCount(value)} tok/s`,
-  });
-  return html`<section class="card"><h2>At work over time</h2>${atWork}</section>
-${timeLine.hasUsage ? html`<section class="card"><h2>Tokens over time</h2>${tokens}</section>` : undefined}`;
+  const chart = (title: string, values: readonly number[], unit: string) => html`<section class="card"><h2>${title}</h2>
+${seriesChart({ title, spanMs, values, unit: (value) => `${shortCount(value)} ${unit}` })}</section>
+`;
+  const output = slots.map((slot) => slot.outputTokens);
+  const input = slots.map((slot) => slot.inputTokens);
+  return html`${chart(
+    'At work over time',
+    slots.map((slot) => slot.atWork),
+    'at work',
+  )}${timeLine.hasUsage ? html`${chart('Output tokens over time', output, 'tok/s')}${chart('Input tokens over time', input, 'tok/s')}` : undefined}`;
 }
 
-function errorTable({ stats }: RunFacts): Html | undefined {
+function errorNote({ stats }: RunFacts): Html | undefined {
   if (stats.byErrorClass.size === 0) return undefined;
-  const rows = [...stats.byErrorClass].sort((a, b) => b[1] - a[1]);
-  return html`<section class="card"><h2>Errors by class</h2><dl>${rows.map(([name, count]) => html`<dt>${name}</dt><dd>${countText(count)}</dd>`)}</dl></section>`;
+  const classes = [...stats.byErrorClass]
+    .sort((a, b) => b[1] - a[1])
+    .map(([name, count]) => `${visibleLine(name, 40)} ${countText(count)}`);
+  return html`<p class="note">Errors by class: ${classes.join(' · ')}</p>`;
 }
 
 /** Opens the table; rows follow. */

@@ -30,8 +30,9 @@ const mostDiffs = 50;
 export function toolCard(call: CallRecord): Html {
   const args = parseArguments(call.arguments);
   const diffs = diffsOf(call.result?.meta);
-  return html`<div class="tool"><header><b>${visibleLine(call.name, 80)}</b><code>${titleOf(args)}</code>${endChip(call)}${timeText(call)}</header>
-<div class="body">${argumentsView(call, args, diffs.length > 0)}${call.lines.map((line) => html`<div class="rule">${line}</div>`)}${resultView(call, diffs)}</div></div>
+  const title = titleOf(args);
+  return html`<div class="tool"><header><b>${visibleLine(call.name, 80)}</b><code>${title.text}</code>${endChip(call)}${timeText(call)}</header>
+<div class="body">${argumentsView(call, args, { title, hasDiffs: diffs.length > 0 })}${call.lines.map((line) => html`<div class="rule">${line}</div>`)}${resultView(call, diffs)}</div></div>
 `;
 }
 
@@ -44,10 +45,20 @@ function parseArguments(text: string): JsonObject | undefined {
   }
 }
 
-/** The first short text among the arguments says most: a path, a command, a pattern. */
-function titleOf(args: JsonObject | undefined): string {
-  const texts = Object.values(args ?? {}).filter((value): value is string => typeof value === 'string');
-  return visibleLine(texts[0] ?? '', longestTitle);
+interface CardTitle {
+  readonly text: string;
+  /** The argument that the title shows whole. */
+  readonly whole: string | undefined;
+}
+
+/** The first text among the arguments says most: a path, a command, a pattern. */
+function titleOf(args: JsonObject | undefined): CardTitle {
+  for (const [name, value] of Object.entries(args ?? {})) {
+    if (typeof value !== 'string') continue;
+    const text = visibleLine(value, longestTitle);
+    return { text, whole: text === value ? name : undefined };
+  }
+  return { text: '', whole: undefined };
 }
 
 function timeText({ startedAt, endedAt }: CallRecord): Html | undefined {
@@ -64,11 +75,17 @@ function endChip({ result, startedAt }: CallRecord): Html {
   return html`<span class="chip ok-chip">done</span>`;
 }
 
-function argumentsView({ arguments: text }: CallRecord, args: JsonObject | undefined, hasDiffs: boolean): Html | undefined {
+interface CardHints {
+  readonly title: CardTitle;
+  readonly hasDiffs: boolean;
+}
+
+function argumentsView({ arguments: text }: CallRecord, args: JsonObject | undefined, hints: CardHints): Html | undefined {
   if (args === undefined)
     return html`<div class="rule">arguments that are no JSON object:</div>${preformatted(excerptOf(text, longestArgument), 'out')}`;
-  const entries = Object.entries(args).slice(0, mostArguments);
-  if (entries.length === 0) return undefined;
+  const entries = Object.entries(args)
+    .filter(([name]) => name !== hints.title.whole)
+    .slice(0, mostArguments);
   const long: Html[] = [];
   const short: Html[] = [];
   for (const [name, value] of entries) {
@@ -80,10 +97,15 @@ function argumentsView({ arguments: text }: CallRecord, args: JsonObject | undef
     if (said.length <= shortArgument && !said.includes('\n'))
       short.push(html`<dt>${visibleLine(name, 60)}</dt><dd><code>${said}</code></dd>`);
     // A diff below shows the text that was put in and the one it replaced.
-    else if (!hasDiffs)
+    else if (typeof value !== 'string') long.push(folded(name, said));
+    else if (!hints.hasDiffs)
       long.push(html`<div class="rule">${visibleLine(name, 60)}</div>${preformatted(excerptOf(said, longestArgument), 'out')}`);
   }
   return html`${long}${short.length === 0 ? undefined : html`<dl>${short}</dl>`}`;
+}
+
+function folded(name: string, json: string): Html {
+  return html`<details><summary>${visibleLine(name, 60)}</summary>${preformatted(excerptOf(json, longestArgument), 'out')}</details>`;
 }
 
 interface DiffOf {
@@ -100,7 +122,7 @@ function resultView({ result }: CallRecord, diffs: readonly DiffOf[]): Html | un
   }
   const output = result.meta?.['output'];
   const text = typeof output === 'string' && output !== '' ? output : result.text;
-  return preformatted(excerptOf(text, longestResult), 'out');
+  return text === '' ? html`<div class="rule">no output</div>` : preformatted(excerptOf(text, longestResult), 'out');
 }
 
 /** Tolerant of whatever a log holds. */

@@ -3,7 +3,7 @@
  * else, so that a log of any length can be rendered.
  */
 import type { EventData, LogEvent } from '../../../shared/events.ts';
-import { costText, countText, durationText } from '../view/figures.ts';
+import { countText, durationText } from '../view/figures.ts';
 import { excerptOf, visibleLine } from '../view/visible-text.ts';
 import {
   activityLine,
@@ -12,11 +12,11 @@ import {
   decidedLine,
   eventLine,
   prunedLine,
-  reasonText,
   retryLine,
   subagentEndLine,
   subagentStartLine,
   todoBlock,
+  turnEndBlock,
   usageText,
   waitLine,
 } from './event-lines.ts';
@@ -112,11 +112,9 @@ export class Transcript {
 `;
   }
 
-  #endTurn({ reason, usage }: EventData['turn/end'], time: number): Html {
+  #endTurn(data: EventData['turn/end'], time: number): Html {
     this.#turnOpen = false;
-    const cost = usage.costUsd === undefined ? '' : `, ${costText(usage.costUsd)}`;
-    const spent = `${durationText(usage.elapsedMs || time - this.#turnAt)}, ${countText(usage.steps)} steps, ${countText(usage.toolCalls)} tool calls`;
-    return eventLine(html`turn ended: <b>${reasonText(reason)}</b> — ${spent}, ${usageText(usage)}${cost}`, reason.kind === 'error');
+    return turnEndBlock(data, time - this.#turnAt);
   }
 
   #answer(data: EventData['assistant/message'], time: number): Html {

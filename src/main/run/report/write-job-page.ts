@@ -7,8 +7,8 @@ import { costText, countText, durationText } from '../view/figures.ts';
 import { excerptOf, visibleLine } from '../view/visible-text.ts';
 import { patchView } from './diff-view.ts';
 import { eventLine, usageText } from './event-lines.ts';
-import { FileSink } from './file-sink.ts';
 import { type Html, html, preformatted, shown } from './html.ts';
+import { PageSink } from './page-sink.ts';
 import { pageFoot, pageHead } from './page-shell.ts';
 import { transcriptStyle } from './page-style.ts';
 import { readSessionLog } from './read-log.ts';
@@ -30,18 +30,18 @@ export interface JobPagePlace {
 
 /** @throws the system's error when the page cannot be written; a log that cannot be read is said on the page */
 export async function writeJobPage(result: JobResult, place: JobPagePlace): Promise<void> {
-  const sink = await FileSink.open(place.path);
+  const sink = new PageSink(place.path);
   try {
     const shell = { title: visibleLine(result.key, 120), style: transcriptStyle };
     const nav = html`<nav><a href="${place.reportLink}">← all attempts</a></nav>\n`;
     const commands = html`${commandBlock('Setup', result.setup)}${commandBlock('Check', result.check)}`;
-    await sink.write(html`${pageHead(shell)}${nav}${headBlock(result)}${commands}`.text);
-    if (result.logPath === undefined) await sink.write(withoutLog(result, place.prompts ?? []).text);
+    sink.write(html`${pageHead(shell)}${nav}${headBlock(result)}${commands}`.text);
+    if (result.logPath === undefined) sink.write(withoutLog(result, place.prompts ?? []).text);
     else await writeSession(sink, result.logPath, withoutLog(result, place.prompts ?? []));
-    await sink.write(html`${patchBlock(result)}${pageFoot(shell)}`.text);
-    await sink.close();
+    sink.write(html`${patchBlock(result)}${pageFoot(shell)}`.text);
+    sink.close();
   } catch (error) {
-    await sink.abandon();
+    sink.abandon();
     throw error;
   }
 }
@@ -107,13 +107,13 @@ function withoutLog(result: JobResult, prompts: readonly string[]): Html {
 `;
 }
 
-async function writeSession(sink: FileSink, logPath: string, instead: Html): Promise<void> {
+async function writeSession(sink: PageSink, logPath: string, instead: Html): Promise<void> {
   const transcript = new Transcript();
   const limit = sink.written + mostChars;
   let left = 0;
   const reading = await readSessionLog(logPath, {
     onHeader: (header) => {
-      return sink.write(
+      sink.write(
         eventLine(
           html`session in <code>${visibleLine(header.cwd, 300)}</code>, ${visibleLine(`${header.agent.name} ${header.agent.version}`, 100)}`,
         ).text,
@@ -121,13 +121,12 @@ async function writeSession(sink: FileSink, logPath: string, instead: Html): Pro
     },
     onEvent: (event) => {
       const text = rendered(() => transcript.next(event));
-      if (text === '') return undefined;
-      if (sink.written < limit) return sink.write(text);
-      left += 1;
-      return undefined;
+      if (text === '') return;
+      if (sink.written < limit) sink.write(text);
+      else left += 1;
     },
   });
-  await sink.write(rendered(() => transcript.end()));
+  sink.write(rendered(() => transcript.end()));
   const notes = [
     left > 0 ? eventLine(html`${countText(left)} further pieces are left out here; the log has them all`, true) : undefined,
     reading.damaged > 0 ? eventLine(html`${reading.damaged} lines of the log could not be read`, true) : undefined,
@@ -135,7 +134,7 @@ async function writeSession(sink: FileSink, logPath: string, instead: Html): Pro
       ? undefined
       : html`${eventLine(html`the session log cannot be shown: ${visibleLine(reading.problem, 300)}`, true)}${instead}`,
   ];
-  await sink.write(html`${notes}`.text);
+  sink.write(html`${notes}`.text);
 }
 
 /** An event whose data is not what its type says must not cost the page. */

@@ -18,14 +18,17 @@ export interface FrameSpace {
 type Style = Parameters<typeof styleText>[0];
 type Paint = (style: Style, text: string) => string;
 
+/** Whether to colour was decided before; Node would ask stdout and the environment once more. */
+export const alwaysStyled = { validateStream: false };
+
 const widestBar = 60;
 const mostSlow = 8;
 const longestKey = 40;
 
 /** Lines without line feeds, none wider than the terminal less one column, since a full line may wrap. */
 export function drawFrame(tally: RunTally, now: number, space: FrameSpace): string[] {
-  const paint: Paint = space.color ? (style, text) => styleText(style, text) : (_style, text) => text;
-  const width = Math.max(10, space.columns - 1);
+  const paint: Paint = space.color ? (style, text) => styleText(style, text, alwaysStyled) : (_style, text) => text;
+  const width = Math.max(1, space.columns - 1);
   const head = [titleLine(tally, now, paint), barLine(tally, width, paint), outcomeLine(tally, paint), stateLine(tally)];
   const tail = [spentText(tally, now), ...lastLine(tally), ...drainingLine(tally, paint)];
   // One line stays free for the cursor. A terminal that does not know its height says 0.
@@ -95,12 +98,11 @@ function slowLines(tally: RunTally, now: number, { paint, most }: { paint: Paint
     if (jobs.length === most) break;
     jobs.push(job);
   }
-  const keys = jobs.map((job) => cliTruncate(visibleLine(job.key, longestKey), longestKey));
-  const keyWidth = Math.max(...keys.map((key) => key.length));
   const rest = tally.running.size - jobs.length;
-  const lines = jobs.map((job, index) => {
-    const tries = job.tries > 1 ? `  try ${job.tries}` : '';
-    return `  ${(keys[index] ?? '').padEnd(keyWidth)}  ${job.state.padEnd(9)}  ${elapsedText(now - job.since)}${tries}`;
+  // The key last: nothing has to be aligned behind it, and it may be wide.
+  const lines = jobs.map((job) => {
+    const tries = job.tries > 1 ? `  (try ${job.tries})` : '';
+    return `  ${elapsedText(now - job.since).padStart(7)}  ${job.state.padEnd(9)}  ${visibleLine(job.key, longestKey)}${tries}`;
   });
   return [paint('gray', `running longest${rest === 0 ? '' : ` (${countText(rest)} more)`}`), ...lines];
 }

@@ -2,6 +2,7 @@
 import { styleText } from 'node:util';
 import type { RunOutcome } from '../run-event.ts';
 import { costText, countText, durationText, percentText, quantile, shortCount } from './figures.ts';
+import { alwaysStyled } from './live-frame.ts';
 import type { RunRecord } from './run-record.ts';
 import { colorOf, isStatus, statusOrder } from './statuses.ts';
 import { visibleLine } from './visible-text.ts';
@@ -17,7 +18,8 @@ type Row = readonly [name: string, text: string];
 
 const longestKey = 60;
 
-const stopWords: Record<NonNullable<RunOutcome['stopped']>, string> = {
+/** Why a run ended early, behind `ended early by`. */
+export const stopWords: Record<NonNullable<RunOutcome['stopped']>, string> = {
   signal: 'a signal',
   'max-cost': 'the cost limit',
   'max-time': 'the time limit',
@@ -57,7 +59,7 @@ function outcomeText({ byStatus }: RunOutcome, color: boolean): string {
   const known = statusOrder.flatMap((status) => {
     const count = byStatus[status] ?? 0;
     const text = `${status} ${countText(count)}`;
-    return count === 0 ? [] : [color ? styleText(colorOf(status), text) : text];
+    return count === 0 ? [] : [color ? styleText(colorOf(status), text, alwaysStyled) : text];
   });
   const others = Object.entries(byStatus).filter(([status]) => !isStatus(status));
   const passed = byStatus['passed'] ?? 0;
