@@ -54,7 +54,7 @@ export class FakeTerminal extends Writable {
       this.#row += 1;
       this.#column = 0;
     } else {
-      const line = [...(this.lines[this.#row] ?? '').padEnd(this.#column)];
+      const line = Array.from((this.lines[this.#row] ?? '').padEnd(this.#column));
       line[this.#column] = char;
       this.lines[this.#row] = line.join('');
       this.#column += 1;
@@ -76,6 +76,6 @@ export class FakeTerminal extends Writable {
 
   #erase(parameter: string): void {
     const line = this.lines[this.#row] ?? '';
-    this.lines[this.#row] = parameter === '2' ? '' : [...line].slice(0, this.#column).join('');
+    this.lines[this.#row] = parameter === '2' ? '' : Array.from(line).slice(0, this.#column).join('');
   }
 }

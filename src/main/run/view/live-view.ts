@@ -47,25 +47,20 @@ export class LiveView implements RunObserver {
     this.#tally.apply(event);
     this.#changed = true;
     if (event.type === 'run/start') this.#begin();
+    // What is said behind the run must not be drawn over.
+    if (event.type === 'run/end') this.#end();
   }
 
   /** Draws if there is something new and the last drawing is old enough. Called by a timer. */
   tick(): void {
+    if (this.#timer === undefined) return;
     const since = this.#options.now() - this.#drawnAt;
     if (since >= idleRedrawMs || (this.#changed && since >= redrawMs)) this.#redraw();
   }
 
-  /** Draws the last state, leaves it on the screen and gives the cursor back. */
+  /** Ends the view if no event did: the run broke off. */
   async finish(): Promise<void> {
-    if (this.#timer === undefined) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    this.#redraw();
-    this.#draw.done();
-    this.#restore();
-    process.off('exit', this.#restore);
-    this.#options.stream.off('resize', this.#resized);
-    this.#options.stream.off('error', this.#failed);
+    this.#end();
   }
 
   #begin(): void {
@@ -78,6 +73,18 @@ export class LiveView implements RunObserver {
     this.#timer = setInterval(() => this.tick(), redrawMs);
     this.#timer.unref();
     this.#redraw();
+  }
+
+  /** Draws the last state, leaves it on the screen and gives the cursor back. */
+  #end(): void {
+    if (this.#timer === undefined) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#redraw();
+    this.#draw.done();
+    this.#restore();
+    process.off('exit', this.#restore);
+    this.#options.stream.off('resize', this.#resized);
   }
 
   #redraw(): void {

@@ -1,14 +1,14 @@
 /**
  * Whatever a text holds, a page shows it as text, and the whole of it.
  */
-import fc from 'fast-check';
+import { array, assert, constantFrom, integer, oneof, property, string } from 'fast-check';
 import t from 'tap';
 import { html, preformatted, shown } from '../../../../../src/main/run/report/html.ts';
 import { visibleLine, visibleText } from '../../../../../src/main/run/view/visible-text.ts';
 import { attributeOf, charOf, parsePage, textOf, withClass } from '../../../../support/parse-page.ts';
 
 /** Texts that like to break out, in any order, among others. */
-const hostile = fc.constantFrom(
+const hostile = constantFrom(
   '<script>alert(1)</script>',
   '</pre>',
   '</style>',
@@ -31,13 +31,13 @@ const hostile = fc.constantFrom(
   '👩‍👩‍👧',
   '日本',
 );
-const anyText = fc.array(fc.oneof(hostile, fc.string({ unit: 'binary' }), fc.string()), { maxLength: 12 }).map((pieces) => pieces.join(''));
+const anyText = array(oneof(hostile, string({ unit: 'binary' }), string()), { maxLength: 12 }).map((pieces) => pieces.join(''));
 
 const wrap = (body: { text: string }) => `<!doctype html><html><head><title>t</title></head><body>${body.text}</body></html>`;
 
-t.test('any text comes out of a page as it went in, in text and in blocks', async (t) => {
-  fc.assert(
-    fc.property(anyText, (text) => {
+t.test('any text comes out of a page as it went in, in text and in blocks', async () => {
+  assert(
+    property(anyText, (text) => {
       const page = parsePage(wrap(html`<div class="a">${shown(text)}</div>${preformatted(text, 'b')}<div class="last">end</div>`));
       const expected = text.replaceAll('\r\n', '\n');
       const [first, second] = [withClass(page, 'a')[0]!, withClass(page, 'b')[0]!];
@@ -53,9 +53,9 @@ t.test('any text comes out of a page as it went in, in text and in blocks', asyn
   );
 });
 
-t.test('any text stays inside its attribute', async (t) => {
-  fc.assert(
-    fc.property(anyText, (text) => {
+t.test('any text stays inside its attribute', async () => {
+  assert(
+    property(anyText, (text) => {
       const page = parsePage(wrap(html`<p class="a" title="${text}">x</p>`));
       const [element] = withClass(page, 'a');
       return page.errors.length === 0 && element?.attrs.length === 2 && attributeOf(element, 'title') === visibleText(text);
@@ -64,9 +64,9 @@ t.test('any text stays inside its attribute', async (t) => {
   );
 });
 
-t.test('a line for a screen has no character that a screen acts on, and its length is bounded', async (t) => {
-  fc.assert(
-    fc.property(anyText, fc.integer({ min: 1, max: 60 }), (text, length) => {
+t.test('a line for a screen has no character that a screen acts on, and its length is bounded', async () => {
+  assert(
+    property(anyText, integer({ min: 1, max: 60 }), (text, length) => {
       const line = visibleLine(text, length);
       // oxlint-disable-next-line no-control-regex -- what must not be there
       return line.length <= length && !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|\p{Cs}/u.test(line);

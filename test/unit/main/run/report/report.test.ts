@@ -76,7 +76,9 @@ t.test('the report has every attempt with its figures and a link to its page, an
   t.match(page.text, /5 not run/);
   t.match(page.text, /pass rate by job/, 'jobs were run twice');
   t.match(page.text, /Output tokens over time/);
-  const bar = page.elements.filter((element) => /^f-/.test(attributeOf(element, 'class') ?? '') && attributeOf(element, 'height') === '10');
+  const bar = page.elements.filter(
+    (element) => attributeOf(element, 'class')?.startsWith('f-') === true && attributeOf(element, 'height') === '10',
+  );
   const widths = bar.reduce((sum, part) => sum + Number(attributeOf(part, 'width')), 0);
   t.ok(Math.abs(widths - 1000) < 0.1, 'the parts of the bar make up the whole');
 });

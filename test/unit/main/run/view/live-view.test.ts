@@ -19,7 +19,7 @@ interface Stage {
 function stage(t: Test, size: { columns?: number; rows?: number } = {}, color = false): Stage {
   const terminal = new FakeTerminal(size);
   const at = { now: sampleStart };
-  const view = new LiveView({ stream: terminal as unknown as NodeJS.WriteStream, now: () => at.now, color });
+  const view = new LiveView({ stream: terminal, now: () => at.now, color });
   t.teardown(() => view.finish());
   return Object.assign(at, { terminal, view });
 }
@@ -136,7 +136,7 @@ function tallyOf(it: Stage): RunTally {
 }
 
 function widthOf(line: string): number {
-  return [...line].reduce((sum, char) => sum + (char.codePointAt(0)! > 0x2e80 ? 2 : 1), 0);
+  return Array.from(line).reduce((sum, char) => sum + (char.codePointAt(0)! > 0x2e80 ? 2 : 1), 0);
 }
 
 t.test('a low terminal keeps the head and drops jobs', async (t) => {
@@ -167,6 +167,23 @@ t.test('the cursor is hidden while the view draws and given back at its end', as
   t.equal(it.terminal.listenerCount('resize'), 0);
 });
 
+t.test('the view ends with the run, so that what is said behind it stays whole', async (t) => {
+  const it = stage(t);
+  const outcome = outcomeOf([sampleResult()]);
+  play(it, [
+    startOf(1),
+    { type: 'job/end', time: sampleStart + 50, result: sampleResult() },
+    { type: 'run/end', time: sampleStart + 60, outcome },
+  ]);
+  t.match(it.terminal.screen, /1 of 1/, 'the last state is drawn, however soon it came');
+  t.equal(it.terminal.cursorShown, true);
+  it.terminal.write('said behind it\n');
+  it.now += 5000;
+  it.view.tick();
+  await it.view.finish();
+  t.match(it.terminal.screen, /1 of 1[^]*said behind it$/);
+});
+
 t.test('colours are used only where they are wanted', async (t) => {
   const coloured = stage(t, {}, true);
   const plain = stage(t, {}, false);
@@ -176,8 +193,8 @@ t.test('colours are used only where they are wanted', async (t) => {
     it.now += 200;
     it.view.tick();
   }
-  t.match(coloured.terminal.text, /\u001b\[32m/);
-  t.notMatch(plain.terminal.text, /\u001b\[\d+m/);
+  t.ok(coloured.terminal.text.includes('\u001b[32m'));
+  t.notOk(plain.terminal.text.includes('\u001b[32m'));
   t.equal(coloured.terminal.screen, plain.terminal.screen);
 });
 
