@@ -92,11 +92,11 @@ function wantsStack(argv: readonly string[]): boolean {
   return process.env['DSH_ACP_LOG_LEVEL'] === 'debug' || /(?:^|\0)--log-level[=\0]debug(?:\0|$)/.test(argv.join('\0'));
 }
 
-/** One readable line, and the exit code. */
+/** One readable line (several only where our own text lists several faults), and the exit code. */
 function reportFailure(error: unknown, argv: readonly string[]): number {
   const known = error instanceof ServerError;
   const text = known ? `${error.code}: ${error.message}` : `unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
-  process.stderr.write(`dsh-acp: ${text.replaceAll('\n', ' ')}\n`);
+  process.stderr.write(`dsh-acp: ${known ? text.trimEnd() : text.replaceAll('\n', ' ')}\n`);
   if (wantsStack(argv) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return known && error.code === 'CONFIG_INVALID' ? exitWrongSetting : exitFailed;
 }

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { signalGroup, waitGroupGone } from '../../shared/process-table.ts';
 import { BoundedOutput } from './bounded-output.ts';
 
-const termGraceMs = 2_000;
+const termGraceMs = 1_000;
 const killPatienceMs = 3_000;
 /** For what is still in the pipes when the command has ended; a background process may hold them open for ever. */
 const pipeGraceMs = 100;

@@ -84,7 +84,9 @@ class Try {
     if (this.#signal.aborted) return;
     await this.#takePatch();
     const evidence = { fault, stopReason: this.#session?.stopReason, limited: this.#session?.limited ?? false };
-    if (job.check !== undefined && (fault === undefined || evidence.limited) && evidence.stopReason !== 'cancelled') {
+    // A turn that was ended by a limit may have done its work; one that failed, or that somebody else cancelled, has not.
+    const isWorthChecking = evidence.limited || (fault === undefined && evidence.stopReason !== 'cancelled');
+    if (job.check !== undefined && isWorthChecking) {
       this.#enter('checking');
       this.#check = await this.#command(job.check, job.checkTimeoutMs);
     }

@@ -26,16 +26,13 @@ const count = (max: number) => {
 };
 const prompt = text('text', maxPromptChars);
 const path = text('a path', 4_096).refine((value) => !value.includes('\0'), 'expected a path');
-const command = z.union([text('a command', 100_000), z.array(z.string()).min(1).max(maxWords)], {
-  error: 'expected a command: text for sh -c, or a list of words',
-});
-const refineCommand = command.refine(
-  (value) => typeof value === 'string' || value[0] !== '',
-  'expected a list of words that begins with a program',
-);
+const commandText = 'expected a command: text for sh -c, or a list of words that begins with a program';
+const command = z
+  .union([text('a command', 100_000), z.array(z.string())], { error: commandText })
+  .refine((value) => typeof value === 'string' || (value.length <= maxWords && (value[0] ?? '') !== ''), commandText);
 const variable = z.string().regex(/^(?!DSH_)[A-Za-z_][A-Za-z0-9_]*$/, 'expected names of variables that do not begin with DSH_');
 
-const line = z.strictObject({
+const lineSchema = z.strictObject({
   id: z
     .string({ error: 'expected text' })
     .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]{1,150}$/u, 'expected 1 to 150 characters without control characters')
@@ -50,8 +47,8 @@ const line = z.strictObject({
   subdirectory: path
     .refine((value) => !isAbsolute(value) && !normalize(value).startsWith('..'), 'expected a relative path inside the repository')
     .optional(),
-  setup: refineCommand.optional(),
-  check: refineCommand.optional(),
+  setup: command.optional(),
+  check: command.optional(),
   setupTimeoutMs: count(week).optional(),
   checkTimeoutMs: count(week).optional(),
   budget: z
@@ -80,7 +77,7 @@ const line = z.strictObject({
   meta: z.record(z.string(), z.json(), { error: 'expected an object' }).optional(),
 });
 
-type Line = z.infer<typeof line>;
+type Line = z.infer<typeof lineSchema>;
 
 export interface LinePlace {
   /** From 1. */
@@ -103,8 +100,8 @@ export class WrongLine extends Error {}
  */
 export async function parseJobLine(source: string, place: LinePlace, policies: PolicyReader): Promise<Job> {
   const value = parseObject(source);
-  const checked = line.safeParse(value);
-  if (!checked.success) throw new WrongLine(firstFault(checked.error));
+  const checked = lineSchema.safeParse(value);
+  if (!checked.success) throw new WrongLine(firstFault(checked.error, value));
   return await toJob(checked.data, place, policies, hashOf(value));
 }
 
@@ -124,7 +121,7 @@ function hashOf(value: object): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
 }
 
-function firstFault(error: z.ZodError): string {
+function firstFault(error: z.ZodError, line: object): string {
   const issue = error.issues[0];
   if (issue === undefined) return 'it does not have the form of a job';
   const at = issue.path
@@ -133,11 +130,12 @@ function firstFault(error: z.ZodError): string {
     .replace(/^\./, '');
   if (issue.code === 'unrecognized_keys') {
     const key = issue.keys[0] ?? '';
-    const hint = at === '' ? nearest(key, Object.keys(line.shape)) : undefined;
+    const hint = at === '' ? nearest(key, Object.keys(lineSchema.shape)) : undefined;
     const name = at === '' ? key : `${at}.${key}`;
     return `${name.slice(0, 100)}: there is no such member${hint === undefined ? '' : `; did you mean ${hint}?`}`;
   }
-  const missing = issue.code === 'invalid_type' && issue.input === undefined ? ' (it is missing)' : '';
+  const there = issue.path.reduce<unknown>((value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part], line);
+  const missing = there === undefined ? ' (it is missing)' : '';
   const words = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
   return `${at === '' ? 'the line' : at}: ${words}${missing}`;
 }

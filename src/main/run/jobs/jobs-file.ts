@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { ServerError } from '../../../shared/errors.ts';
 import { configError } from '../../config/config-error.ts';
 import type { Job } from '../job.ts';
 import { readAt, scanLines } from '../line-scan.ts';
@@ -175,7 +176,8 @@ class JobsFile implements JobSource {
   #refusal(): Error {
     const more = this.invalid - this.problems.length;
     const list = [...this.problems, ...(more > 0 ? [`and ${more} more`] : [])].map((problem) => `\n  ${problem}`).join('');
-    const what = `${this.invalid} wrong ${this.invalid === 1 ? 'line' : 'lines'} in ${this.name}; nothing was started`;
-    return configError({ key: 'jobs file', expected: `only valid jobs, came ${what}:${list}\n`, where: 'or give --skip-invalid' });
+    const lines = this.invalid === 1 ? 'a wrong line' : `${this.invalid} wrong lines`;
+    const text = `jobs file: ${lines} in ${this.name}, so nothing was started. Correct them, or give --skip-invalid.${list}`;
+    return new ServerError('CONFIG_INVALID', text, { data: { key: 'jobs file', where: this.name } });
   }
 }

@@ -52,15 +52,26 @@ export function waitingPath(path: string): string {
  * @throws ServerError CONFIG_INVALID for a file that is no results file, or whose results are of other jobs; LOG_WRITE_FAILED when the disk refuses
  */
 export async function openStored(options: StoredOptions): Promise<Stored> {
-  const main = await AppendFile.open(options.path);
-  const sidePath = waitingPath(options.path);
-  const side = existsSync(sidePath) ? await AppendFile.open(sidePath) : undefined;
-  const loading = new Loading(options);
-  await loading.load(main, true);
-  if (side !== undefined) await loading.load(side, false);
-  loading.refuseChanged();
-  const stored = options.ordered ? await layOrdered(loading, main, side) : await layPlain(loading, main, side);
-  return { ...stored, done: loading.done, strangers: loading.strangers };
+  const opened: AppendFile[] = [];
+  const open = async (path: string): Promise<AppendFile> => {
+    const file = await AppendFile.open(path);
+    opened.push(file);
+    return file;
+  };
+  try {
+    const main = await open(options.path);
+    const sidePath = waitingPath(options.path);
+    const side = existsSync(sidePath) ? await open(sidePath) : undefined;
+    const loading = new Loading(options);
+    await loading.load(main, true);
+    if (side !== undefined) await loading.load(side, false);
+    loading.refuseChanged();
+    const stored = options.ordered ? await layOrdered(loading, main, side) : await layPlain(loading, main, side);
+    return { ...stored, done: loading.done, strangers: loading.strangers };
+  } catch (error) {
+    for (const file of opened) await file.close().catch(() => undefined);
+    throw error;
+  }
 }
 
 class Loading {
