@@ -19,6 +19,7 @@ import { microPart } from './parts/micro.ts';
 import { stallPart } from './parts/stall.ts';
 import { startupPart } from './parts/startup.ts';
 import { stubPart } from './parts/stub.ts';
+import { subagentsPart } from './parts/subagents.ts';
 import { teardownPart } from './parts/teardown.ts';
 import { BenchRun, type Part } from './run.ts';
 import { sizesTable } from './sizes-table.ts';
@@ -35,6 +36,7 @@ const parts: readonly Part[] = [
   teardownPart,
   memoryPart,
   jobsPart,
+  subagentsPart,
   microPart,
 ];
 const usage = `Usage: npm run bench -- [--full] [--json FILE] [NAME…]
