@@ -34,7 +34,7 @@ export function summaryText(outcome: RunOutcome, record: RunRecord, files: reado
     ['attempts', attemptsText(outcome)],
     ['outcome', outcomeText(outcome, color)],
     ...durationRows(record),
-    ['tokens', tokensText(outcome)],
+    ...tokensRow(outcome),
     ...(outcome.costUsd === undefined ? [] : [['cost', costText(outcome.costUsd)] as const]),
     ...(record.retries === 0 ? [] : [['retries', countText(record.retries)] as const]),
     ...listRows(
@@ -75,12 +75,14 @@ function durationRows({ durations }: RunRecord): Row[] {
   return sorted.length === 0 ? [] : [['duration', `p50 ${at(0.5)}  p95 ${at(0.95)}  max ${at(1)}`]];
 }
 
-function tokensText({ usage }: RunOutcome): string {
+/** Nothing of an agent that does not say what it used. */
+function tokensRow({ usage }: RunOutcome): Row[] {
   const input = usage.inputTokens + usage.cacheReadTokens;
+  if (input + usage.outputTokens + usage.steps === 0) return [];
   const cached = usage.cacheReadTokens === 0 ? '' : ` (${shortCount(usage.cacheReadTokens)} cached)`;
   const reasoning = usage.reasoningTokens === 0 ? '' : ` (${shortCount(usage.reasoningTokens)} reasoning)`;
   const work = `${countText(usage.steps)} steps, ${countText(usage.toolCalls)} tool calls`;
-  return `in ${shortCount(input)}${cached}  out ${shortCount(usage.outputTokens)}${reasoning}  ${work}`;
+  return [['tokens', `in ${shortCount(input)}${cached}  out ${shortCount(usage.outputTokens)}${reasoning}  ${work}`]];
 }
 
 function errorRows(record: RunRecord): Row[] {
