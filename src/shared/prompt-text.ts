@@ -10,10 +10,10 @@ export function promptText(blocks: readonly PromptBlock[]): string {
 }
 
 function blockText(block: PromptBlock): string {
-  return block.type === 'text' ? block.text : `[${oneLine(block.name)}](${oneLine(block.uri)})`;
+  return block.type === 'text' ? block.text : `[resource ${quoted(block.name)} ${quoted(block.uri)}]`;
 }
 
-/** A name from outside must not be able to open a new line of the prompt. */
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
+/** What comes from outside must neither open a new line of the prompt nor get out of its brackets. */
+function quoted(text: string): string {
+  return JSON.stringify(text.replace(/[\s\u0085]+/g, ' ').trim());
 }

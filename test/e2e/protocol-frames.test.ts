@@ -63,7 +63,6 @@ const badLines: readonly (readonly [string, string | Buffer, Expected])[] = [
   ['a method of a client', call(7013, 'fs/read_text_file', { sessionId: 'x', path: '/' }), { code: -32601, id: 7013 }],
   ['session/cancel with an id', call(7014, 'session/cancel', { sessionId: 'x' }), { code: -32601, id: 7014 }],
   ['$/cancel_request with an id', call(7015, '$/cancel_request', { requestId: 1 }), { code: -32601, id: 7015 }],
-  ['#21 session/resume', call(7016, 'session/resume', { sessionId: 'x', cwd: '/' }), { code: -32601, id: 7016 }],
   ['#21 session/delete', call(7017, 'session/delete', { sessionId: 'x' }), { code: -32601, id: 7017 }],
   ['#21 session/fork', call(7018, 'session/fork', { sessionId: 'x', cwd: '/' }), { code: -32601, id: 7018 }],
   ['#21 session/set_model', call(7019, 'session/set_model', { sessionId: 'x', modelId: 'y' }), { code: -32601, id: 7019 }],
@@ -118,7 +117,7 @@ await t.test('a shared server', async (t) => {
   const cwd = t.testdir({});
 
   await t.test('an unknown method is named in data', async (t) => {
-    t.same((await server.request('no/such', {})).error?.data, { method: 'no/such' });
+    t.same((await server.request('no/such', {})).error?.data, { code: 'METHOD_NOT_FOUND', method: 'no/such' });
   });
 
   await t.test('#29 #97 bad params are named by path, without any value', async (t) => {

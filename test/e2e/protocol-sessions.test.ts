@@ -482,19 +482,6 @@ await t.test('a load waits for a thread as long as turns hold all of them', asyn
   await endServer(t, server);
 });
 
-await t.test('the automation profile shows whole messages only, live and loaded', async (t) => {
-  const server = await startServer(t, { args: ['--model', 'scripted', '--profile', 'automation'] });
-  const cwd = realpathSync(t.testdir({ 'a.txt': 'alpha\n' }));
-  const sessionId = await server.newSession(cwd);
-  await server.prompt(sessionId, 'think hard\nsay one\nread a.txt\nrun echo x\nsay two');
-  const live = server.updates(sessionId);
-  t.ok(live.length > 0 && live.every((update) => update.sessionUpdate === 'agent_message_chunk'));
-  t.equal(new Set(live.map((update) => update.messageId)).size, live.length, 'one update a message');
-  await server.request('session/close', { sessionId });
-  t.same(withoutPrompts(await replayed(server, sessionId, cwd)), live);
-  await endServer(t, server);
-});
-
 await t.test('requests that meet the end of input are answered or fail, and the server exits', async (t) => {
   const first = await startServer(t, { args: ['--model', 'scripted', '--pace-ms', '0'] });
   const cwd = realpathSync(t.testdir({}));
