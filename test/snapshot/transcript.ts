@@ -121,7 +121,7 @@ class Scrubber {
       .replaceAll(projectRoot, '<project>/')
       .replace(uuid, (id) => (sessions.has(id) ? `<${sessions.get(id)}>` : this.#id(id)))
       .replace(/("agentInfo":\{[^}]*"version":)"[^"]*"/, '$1"<version>"')
-      .replace(/"elapsedMs":\d+/g, '"elapsedMs":"<ms>"')
+      .replace(/"(elapsedMs|firstTokenMs)":\d+/g, '"$1":"<ms>"')
       .replace(/"updatedAt":"[^"]*"/g, '"updatedAt":"<time>"')
       .replace(/starts in [\d.]+ s;/g, 'starts in <n> s;');
   }

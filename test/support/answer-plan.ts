@@ -82,9 +82,14 @@ function parseDirective(text: string): readonly AnswerPlan[] | undefined {
   }
 }
 
+/** What the agent says by itself stands in brackets: it takes no place of a person's word. */
+function isNotice(content: unknown): boolean {
+  return typeof content === 'string' && /^\[[^]*\]$/.test(content);
+}
+
 /** The plan for a request: from the header `x-answer-plan`, else from the last user message, else 5 tokens. */
 export function planForRequest(header: string | undefined, messages: readonly RequestMessage[]): AnswerPlan {
-  const last = messages.findLastIndex((message) => message.role === 'user');
+  const last = messages.findLastIndex((message) => message.role === 'user' && !isNotice(message.content));
   const content = messages[last]?.content;
   const plans = parseDirective(header ?? (typeof content === 'string' ? content : '')) ?? [{ tokens: 5 }];
   const answered = messages.slice(last + 1).filter((message) => message.role === 'assistant').length;
