@@ -82,6 +82,7 @@ export class Runtime {
       services: (lane) => servicesFor(lane, { permissions, diagnostics, limiter, telemetry, self: () => runtime.#self }),
       counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
+      onLeft: (sessionId) => limiter.releaseSession(sessionId),
       // A session that lost its thread leaves open requests and processes behind.
       onDeparted: async (sessionId) => {
         permissions.withdrawSession(sessionId);
@@ -148,7 +149,9 @@ function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter, tele
     ...laneSlots(limiter, lane.drained),
     ...subagentServices(self),
     requestPermission: async (request) => {
-      const answer = await (self().decide(request) ?? permissions.ask(lane, request));
+      const decided = self().decide(request);
+      if (decided !== undefined) return await decided;
+      const answer = await permissions.ask(lane, request);
       telemetry.counters.permissionAnswered(answer);
       return answer;
     },

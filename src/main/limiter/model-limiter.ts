@@ -40,6 +40,7 @@ interface Asked {
 
 interface Lease {
   readonly owner: SlotOwner;
+  readonly sessionId: string;
   readonly free: () => void;
 }
 
@@ -115,6 +116,12 @@ export class ModelLimiter {
     for (const [leaseId, lease] of this.#leases) if (lease.owner === owner) this.release(owner, leaseId, { outcome: 'other' });
   }
 
+  /** The session has left its thread: it gives back before, so there is something only after a fault. */
+  releaseSession(sessionId: string): void {
+    for (const [leaseId, lease] of this.#leases)
+      if (lease.sessionId === sessionId) this.release(lease.owner, leaseId, { outcome: 'other' });
+  }
+
   status(): LimiterStatus {
     return {
       limit: this.#limit.value,
@@ -158,7 +165,7 @@ export class ModelLimiter {
   #grant(asked: Asked, free: () => void): void {
     this.#forget(asked);
     this.#lastLease += 1;
-    this.#leases.set(this.#lastLease, { owner: asked.owner, free });
+    this.#leases.set(this.#lastLease, { owner: asked.owner, sessionId: asked.request.sessionId, free });
     const waitedMs = Math.round(this.#clock.now() - asked.at);
     asked.grant({ leaseId: this.#lastLease, waitedMs, position: asked.position });
   }

@@ -50,6 +50,8 @@ export interface SessionThreadsParts {
   readonly counters: ServerCounters;
   /** Hands a thread's port to the broker. */
   readonly connectBroker: (port: MessagePort) => void;
+  /** A session has left its thread in order. */
+  readonly onLeft: (sessionId: string) => void;
   /** A session's thread ended under it: clears what it left behind, and never rejects. */
   readonly onDeparted: (sessionId: string) => Promise<void>;
 }
@@ -130,7 +132,10 @@ export class SessionThreads {
       const lane =
         started.ports === undefined ? await this.#knownLane(started.threadId, ended) : this.#openLane(started.threadId, started.ports);
       const departure = ended.then(async (how) => {
-        if (how.kind === 'left') return how;
+        if (how.kind === 'left') {
+          if (place.readOnly !== true) this.#parts.onLeft(place.sessionId);
+          return how;
+        }
         await lane.drained;
         lane.failOpenCards(place.sessionId);
         if (place.readOnly === true) return how;

@@ -151,7 +151,7 @@ t.test('among sessions that always want one more, none is ever three calls ahead
         return Math.max(...all) - Math.min(...all) <= 2;
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
 });
 
@@ -263,6 +263,17 @@ t.test('a thread that is gone gives back what it holds and asks for nothing more
   t.equal(rig.order, 'a b c');
   await t.rejects(lane.acquireModelSlot({ sessionId: 'x', requestKey: '2', priority: 0 }), { code: 'THREAD_LOST' });
   t.match(rig.limiter.status(), { running: 3, waiting: 0 });
+});
+
+t.test('a session that leaves its thread leaves no lease behind', async (t) => {
+  const rig = new Rig({ maxConcurrency: 2, slowStart: 2 });
+  for (const name of ['a/1', 'b/1', 'c/1']) rig.ask(name);
+  await settled();
+  rig.limiter.releaseSession('a');
+  await settled();
+  t.equal(rig.order, 'a/1 b/1 c/1');
+  await rig.release('a/1');
+  t.match(rig.limiter.status(), { running: 2, waiting: 0 }, 'its own release, which comes late, frees nothing twice');
 });
 
 t.test('closing refuses whoever waits and leaves no timer', async (t) => {
