@@ -64,9 +64,14 @@ function print(text: string): number {
   return 0;
 }
 
+async function helpFor({ command }: CommandLine): Promise<string> {
+  if (command === 'run') return (await import('./cli/run-help-text.ts')).runHelpText(packageVersion());
+  return (await import('./cli/help-text.ts')).helpText(packageVersion());
+}
+
 async function run(line: CommandLine): Promise<number> {
   if (line.version) return print(`${packageVersion()}\n`);
-  if (line.help) return print((await import('./cli/help-text.ts')).helpText(packageVersion()));
+  if (line.help) return print(await helpFor(line));
   switch (line.command) {
     case 'serve':
       return await serveCommand(line);

@@ -21,13 +21,7 @@ t.test('twelve jobs on one repository each mend a copy of their own, and their p
   }));
   const run = await scene.run(scene.jobs(jobs));
   t.equal(await run.exited, 0, run.stderr);
-  t.same(
-    scene
-      .results()
-      .map(({ key, status }) => [key, status])
-      .sort(),
-    ids.map((id) => [id, 'passed']).sort(),
-  );
+  t.same(scene.statuses(), ids.map((id) => `${id} passed`).sort());
   const base = git(repo, 'rev-parse', 'main').trim();
   for (const id of ['job-0', 'job-11']) {
     const result = scene.result(id);
@@ -120,7 +114,7 @@ t.test('a repeated run draws its order by the seed and numbers its seeds; errors
     { id: 'a', prompt: 'say a', cwd },
     { id: 'b', prompt: 'say b', cwd, setup: 'test -e ready' },
   ]);
-  const order = ({ events }: { events: readonly any[] }) =>
+  const order = ({ events }: { events: readonly any[] }): string[] =>
     events.filter(({ type, state }) => type === 'job/state' && state === 'preparing').map(({ key }) => key);
   const first = await scene.run(path, ['--repeat', '2', '--shuffle=3', '--concurrency', '1', ...scripted]);
   t.equal(await first.exited, 1);
@@ -130,13 +124,7 @@ t.test('a repeated run draws its order by the seed and numbers its seeds; errors
   const second = await scene.run(path, ['--repeat', '2', '--retry-errors', ...scripted]);
   t.equal(await second.exited, 0, second.stderr);
   t.same(order(second).sort(), ['b', 'b#1']);
-  t.same(
-    scene
-      .results()
-      .map(({ key }) => key)
-      .sort(),
-    ['a', 'a#1', 'b', 'b#1'],
-  );
+  t.same(scene.statuses(), ['a completed', 'a#1 completed', 'b completed', 'b#1 completed'].sort());
 });
 
 t.test('what is wrong is said before anything runs, with exit code 2', async (t) => {
@@ -147,13 +135,9 @@ t.test('what is wrong is said before anything runs, with exit code 2', async (t)
   const rows: [string[], RegExp][] = [
     [[bad, ...out], /2 wrong lines.*\n {2}line 2: id: "a" is also the id of line 1\n {2}line 3: this is no JSON/],
     [[good], /--out: expected a file for the results/],
-    [[], /run: expected a jobs file, - for stdin, or a prompt/],
-    [['missing.jsonl', ...out], /missing\.jsonl.*ENOENT/],
-    [[good, ...out, '--concurrency', '0'], /--concurrency: expected a whole number from 1 to 1024/],
     [[good, ...out, '--max-cost', '1', ...scripted], /--max-cost: expected prices/],
     [[good, ...out, '--agent', 'no-such-agent'], /--agent: expected a command that speaks ACP.*no-such-agent could not be started/],
     [[good, ...out, '--agent', 'x', '--model', 'y'], /--model: expected no setting of this server with --agent/],
-    [[good, ...out, '--policy-file', 'missing.toml'], /policy_file/],
   ];
   const runs = rows.map(([args, pattern]) => ({ pattern, run: scene.start(args) }));
   for (const { pattern, run } of runs) {
@@ -203,8 +187,8 @@ t.test('a failure that may pass is tried again, but not behind a tool that has r
   const fault = { fault: { kind: 'status', status: 503 } } as const;
   const call = { tools: [{ name: 'bash', arguments: JSON.stringify({ command: 'echo x >> ran', description: 'Append' }) }] };
   const args = [
-    ...['--base-url', model.baseUrl, '--model', 'm', '--dialect', 'generic', '--max-retries', '0'],
-    ...['--retry-delay', '20ms', '--concurrency', '1', '--mode', 'full-access'],
+    `--base-url=${model.baseUrl}`,
+    ...'--model m --dialect generic --max-retries 0 --retry-delay 20ms --concurrency 1 --mode full-access'.split(' '),
   ];
   model.enqueue(fault, fault, { text: ['at last'] });
   model.enqueue(call, fault);

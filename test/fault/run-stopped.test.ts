@@ -63,18 +63,7 @@ t.test('asked to stop once, a run finishes what runs; asked twice, it cancels th
   scene.folder('work/free');
   const last = await scene.run(more);
   t.equal(await last.exited, 0, last.stderr);
-  t.same(
-    scene
-      .results()
-      .map(({ key, status }) => [key, status])
-      .sort(),
-    [
-      ['checks', 'passed'],
-      ['finishes', 'completed'],
-      ['hangs', 'completed'],
-      ['never', 'completed'],
-    ],
-  );
+  t.same(scene.statuses(), ['checks passed', 'finishes completed', 'hangs completed', 'never completed']);
   await scene.nothingLeft(t, [repo]);
 });
 
@@ -88,7 +77,7 @@ t.test('killed at any moment, a run goes on with what is missing: every job has 
   };
   const scene = new RunScene(t);
   const repo = scene.repository('repo', { 'a.txt': 'a\n' });
-  const ids = Array.from({ length: 24 }, (_, index) => `job-${index}`);
+  const ids = Array.from({ length: 16 }, (_, index) => `job-${index}`);
   const path = scene.jobs(
     ids.map((id) => ({
       id,
@@ -109,7 +98,7 @@ t.test('killed at any moment, a run goes on with what is missing: every job has 
     ...(ordered ? ['--ordered'] : []),
     ...scripted,
   ];
-  for (let round = 0; round < 4; round += 1) {
+  for (let round = 0; round < 3; round += 1) {
     const run = scene.start(args(round % 2 === 0));
     const ends = Math.floor(random() * 5);
     const count = () => run.events.filter(({ type }) => type === 'job/end').length;
@@ -173,8 +162,5 @@ t.test('a results file that cannot be written ends the run; what is in it stays 
   await scene.nothingLeft(t);
   const next = await scene.run(path);
   t.equal(await next.exited, 0, next.stderr);
-  t.same(
-    scene.results().map(({ key }) => key),
-    ['first', 'second', 'third'],
-  );
+  t.same(scene.statuses(), ['first completed', 'second completed', 'third completed']);
 });

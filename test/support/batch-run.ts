@@ -77,6 +77,13 @@ export class RunScene {
       .map((line) => JSON.parse(line));
   }
 
+  /** `key status` of each result, sorted: for runs whose results come in any order. */
+  statuses(): string[] {
+    return this.results()
+      .map(({ key, status }) => `${key} ${status}`)
+      .sort();
+  }
+
   result(id: string): JobResult {
     const found = this.results().find((result) => result.key === id);
     if (found === undefined) throw new Error(`there is no result of ${id}`);

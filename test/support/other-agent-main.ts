@@ -27,7 +27,7 @@ async function prompt(id: unknown, sessionId: string, lines: readonly string[]):
   let late = '';
   const cancelled = new Promise<void>((resolve) => cancels.set(sessionId, resolve));
   for (const line of lines) {
-    const [word, ...rest] = line.split(' ');
+    const [word = '', ...rest] = line.split(' ');
     const value = rest.join(' ');
     switch (word) {
       case 'say':

@@ -3,6 +3,7 @@ import { describeType } from '../config/check-value.ts';
 import { flagOf } from '../config/key-spelling.ts';
 import type { Section } from '../config/key-spec.ts';
 import { type KeyName, keyNames, sectionNames, specOf } from '../config/schema.ts';
+import { wrapText } from './wrap-text.ts';
 
 const titles: Record<Section, string> = {
   '': 'General',
@@ -28,24 +29,9 @@ function describe(name: KeyName): string {
   return `${spec.doc}${range} Default: ${String(fallback).replaceAll('`', '')}.`.replaceAll('`', '');
 }
 
-/** Breaks a sentence into lines, each with the same margin. */
-function wrap(text: string, margin: number, width: number): string {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + word.length + 1 > width - margin) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === '' ? word : `${line} ${word}`;
-    }
-  }
-  return [...lines, line].map((each) => ' '.repeat(margin) + each).join('\n');
-}
-
 function flagLines(section: Section): string {
   const names = keyNames.filter((name) => specOf(name).section === section && flagOf(name) !== undefined);
-  return names.map((name) => `  ${flagOf(name)} ${valueName(name)}\n${wrap(describe(name), 6, 100)}`).join('\n');
+  return names.map((name) => `  ${flagOf(name)} ${valueName(name)}\n${wrapText(describe(name), 6, 100)}`).join('\n');
 }
 
 /** The whole text, with a newline at its end. */
@@ -54,6 +40,7 @@ export function helpText(version: string): string {
   return `dsh-acp ${version}: a coding-agent server that speaks the Agent Client Protocol (ACP) on stdin and stdout.
 
 Usage: dsh-acp [serve] [options]   run the server until stdin ends (this is what an editor starts)
+       dsh-acp run JOBS --out FILE run a file of jobs, or one prompt, and write results (dsh-acp run --help)
        dsh-acp demo                run a server and 8 sessions with the built-in model; needs no key
        dsh-acp doctor [options]    check this machine and find model servers on it
        dsh-acp config [options]    print every setting, its value, and where the value came from
@@ -78,6 +65,6 @@ Environment:
   DEEPSEEK_BASE_URL    another address for it
   DSH_ACP_API_KEY      a key for [provider] base_url; there is no flag, as other users can see a command line
 
-Exit codes: 0 ended in order · 1 failed · 2 a setting is wrong
+Exit codes: 0 ended in order · 1 failed · 2 a setting is wrong; those of run are in its own help
 `;
 }

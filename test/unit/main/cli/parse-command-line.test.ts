@@ -1,5 +1,7 @@
 import t from 'tap';
 import { helpText } from '../../../../src/main/cli/help-text.ts';
+import { readRunFlags, runFlagNames } from '../../../../src/main/cli/run-flags.ts';
+import { runHelpText } from '../../../../src/main/cli/run-help-text.ts';
 import { parseCommandLine } from '../../../../src/main/cli/parse-command-line.ts';
 import { flagOf } from '../../../../src/main/config/key-spelling.ts';
 import { keyNames } from '../../../../src/main/config/schema.ts';
@@ -55,4 +57,57 @@ t.test('the help names every flag, and warns of the strict cap', async (t) => {
   }
   t.match(text, /hard limit of running turns/);
   t.ok(text.split('\n').every((line) => line.length <= 120));
+});
+
+t.test('run has a subject and flags of its own, beside those of the server', async (t) => {
+  const line = parseCommandLine([
+    'run',
+    'jobs.jsonl',
+    '--out',
+    'r.jsonl',
+    '--model=m',
+    '--ordered',
+    '--agent-arg',
+    '--stdio',
+    '--agent-arg=x',
+  ]);
+  t.match(line, { command: 'run', run: { subject: 'jobs.jsonl' } });
+  t.same([...line.flags], [['model', 'm']]);
+  t.same(line.run.given.get('agent-arg'), ['--stdio', 'x']);
+  t.equal(parseCommandLine(['run', '--', '--fix it']).run.subject, '--fix it');
+  t.match(refused(['run', 'fix', 'it']), { code: 'CONFIG_INVALID', data: { key: 'it' } });
+  t.match(refused(['--out', 'x']), { code: 'CONFIG_INVALID', data: { key: '--out', expected: 'it only with the command run' } });
+  t.match(refused(['run', 'j', '--ordered=yes']), { code: 'CONFIG_INVALID' });
+  t.match(refused(['run', 'j', '--orderd']), { code: 'CONFIG_INVALID', data: { suggestion: '--ordered' } });
+  const text = runHelpText('1.2.3');
+  for (const name of runFlagNames) t.ok(text.includes(`\n  --${name}`), name);
+});
+
+t.test('the values of flags of run are checked, and have defaults', async (t) => {
+  const read = (...argv: string[]) => readRunFlags(parseCommandLine(['run', 'j', ...argv]).run);
+  t.match(read(), {
+    concurrency: 16,
+    repeat: 1,
+    retries: 2,
+    retryDelayMs: 1_000,
+    shuffleSeed: undefined,
+    ordered: false,
+    agent: undefined,
+  });
+  t.match(read('--max-time', '1.5h', '--max-cost', '0.25', '--shuffle'), { maxTimeMs: 5_400_000, maxCostUsd: 0.25, shuffleSeed: 1 });
+  t.same(read('--agent', ' npx  agent --acp').agent, ['npx', 'agent', '--acp']);
+  t.same(read('--agent', '/my agent', '--agent-arg', 'a b').agent, ['/my agent', 'a b']);
+  const rows = [
+    ['--concurrency', '0'],
+    ['--concurrency', '1025'],
+    ['--repeat', 'x'],
+    ['--max-time', '90'],
+    ['--max-cost', '0'],
+    ['--mode', 'yolo'],
+    ['--shuffle=-1'],
+    ['--agent', ' '],
+    ['--agent-arg', 'x'],
+    ['--live', '--plain'],
+  ];
+  for (const argv of rows) t.throws(() => read(...argv), { code: 'CONFIG_INVALID' }, argv.join(' '));
 });

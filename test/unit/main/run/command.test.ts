@@ -61,7 +61,7 @@ t.test('of a long output the beginning and the end are kept', async (t) => {
   t.match(output, /\[\d{7} bytes left out\]/);
   t.ok(output.length < 66 * 1024);
   const short = new BoundedOutput();
-  for (const byte of Buffer.from(`${'é'.repeat(17_000)}`)) short.push(Buffer.from([byte]));
+  for (const byte of Buffer.from('é'.repeat(17_000))) short.push(Buffer.from([byte]));
   t.equal(short.text(), 'é'.repeat(17_000), 'a character that lies on the seam is whole');
 });
 

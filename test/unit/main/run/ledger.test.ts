@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { identifySelf } from '../../../../src/shared/process-identity.ts';
 import type { Job } from '../../../../src/main/run/job.ts';
