@@ -41,7 +41,7 @@ export async function runRun(line: CommandLine, load: () => Promise<LoadedConfig
   const jobs = fromFile ? await openJobs(subject, flags) : singleJob(jobOf(subject, flags));
   const batch = new Batch(options({ flags, loaded, jobs, agent, resultsPath, fromFile }));
   const outcome = await withSignals(batch, async () => await batch.run());
-  if (!fromFile) printAnswer(batch);
+  if (!fromFile && flags.view === undefined) printAnswer(batch);
   return exitCode(outcome);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Time limits of a job as the runner keeps them: exactly for an agent that knows nothing of budgets, and with some patience for one that does,
- * should it hang.
+ * Time limits of a job as the runner keeps them: all of them for an agent that knows nothing of budgets. One that does keeps them by itself, and
+ * counts no time in which a turn waits for its place; should it hang, its deadline ends it all the same, with some patience.
  */
 import type { Budget } from '../../../shared/session-options.ts';
 
@@ -15,7 +15,8 @@ export class TurnLimit {
   /** Counts from now. @param keptByAgent whether the agent knows the budget */
   constructor(budget: Budget | undefined, keptByAgent: boolean) {
     const { maxWallMs = Infinity, deadline = Infinity } = budget ?? {};
-    const limitMs = Math.min(maxWallMs, deadline - Date.now()) + (keptByAgent ? patienceMs : 0);
+    const leftMs = deadline - Date.now();
+    const limitMs = keptByAgent ? leftMs + patienceMs : Math.min(maxWallMs, leftMs);
     if (limitMs <= longestTimerMs) this.#timer = setTimeout(() => this.#over.abort(), Math.max(0, limitMs));
   }
 
