@@ -1,4 +1,6 @@
 /** One limiter for all threads, through the whole server: how many calls a provider sees, and who gets the next place. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { LimiterStatus } from '../../src/shared/model-slots.ts';
@@ -51,11 +53,11 @@ void faultTest('a thread that dies gives its places back', async (t, rig) => {
   const model = await rig.model();
   const server = await rig.serve({ args: flags(model, '--max-concurrency', '1') });
   const [victim, bystander] = [await server.newSession(rig.dir), await server.newSession(rig.dir)];
-  // Late enough for the bystander to be waiting by then.
-  const lost = server.startPrompt(victim, '[!throw 700] {"tokens":4000,"delayMs":5}');
+  const lost = server.startPrompt(victim, '[!throw on now] {"tokens":4000,"delayMs":5}');
   await server.nextUpdate(victim);
   const waits = server.startPrompt(bystander, '{"tokens":3}');
   await until(server, ({ waiting }) => waiting === 1);
+  writeFileSync(join(rig.dir, 'now'), '');
   t.match((await server.response(lost)).error, { data: { code: 'THREAD_LOST' } });
   t.equal((await server.response(waits)).result?.stopReason, 'end_turn');
   t.equal((await server.prompt(victim, '{"tokens":2}')).result?.stopReason, 'end_turn', 'the revived session gets a place, too');

@@ -2,7 +2,7 @@
  * The real session thread with a saboteur beside it: does to its own thread what a broken dependency would, when a prompt asks for it.
  *
  * A prompt's line `[!throw 100]` (a bracketed line, which the scripted model passes over) acts 100 ms after the turn was asked for; the file
- * `.sabotaged` in the session's directory appears right before it acts. A file
+ * `.sabotaged` in the session's directory appears right before it acts. `[!throw on NAME]` acts when a file NAME appears there. A file
  * `.sabotage-attach` in the session's directory acts once, while a session is being attached.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { isMainThread } from 'node:worker_threads';
 import type { SessionTask } from '../../src/shared/thread-protocol.ts';
 import { hostSession } from '../../src/worker/session/host-session.ts';
 import { threadContext } from '../../src/worker/session/thread-context.ts';
+import { fileAppears } from './file-appears.ts';
 
 if (isMainThread) throw new Error('this is the entry of a session thread');
 
@@ -64,6 +65,10 @@ function sabotagePrompt(message: PromptCall, cwd: string): void {
       writeFileSync(join(cwd, '.sabotaged'), '');
       act(name, Number(ms ?? 0));
     }, Number(after));
+  }
+  for (const [, name, file = ''] of text.matchAll(/\[!(\w+) on ([\w.-]+)\]/g)) {
+    // Not within the promise: what is thrown there would be a rejection.
+    void fileAppears(join(cwd, file)).then(() => setImmediate(() => act(name, 0)));
   }
 }
 
