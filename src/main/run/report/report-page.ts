@@ -32,7 +32,7 @@ interface Tile {
 }
 
 function tiles({ stats, outcome }: RunFacts): Html[] {
-  const checked = stats.of('passed') + stats.of('failed');
+  const { checked, passed } = stats;
   const { usage } = stats;
   const input = usage.inputTokens + usage.cacheReadTokens;
   const list: Tile[] = [
@@ -46,8 +46,8 @@ function tiles({ stats, outcome }: RunFacts): Html[] {
       : [
           {
             name: 'pass rate',
-            value: percentText(stats.of('passed') / checked),
-            note: `${countText(stats.of('passed'))} of ${countText(checked)} checked`,
+            value: percentText(passed / checked),
+            note: `${countText(passed)} of ${countText(checked)} checked`,
           },
         ]),
     ...repeatTiles(stats.repeats()),

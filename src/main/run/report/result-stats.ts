@@ -17,6 +17,9 @@ export interface DurationOf {
 
 export class ResultStats {
   count = 0;
+  /** Attempts whose check was run, and those of them that passed. */
+  checked = 0;
+  passed = 0;
   readonly byStatus = new Map<JobStatus, number>();
   readonly byErrorClass = new Map<ErrorClass, number>();
   readonly durations: DurationOf[] = [];
@@ -34,7 +37,7 @@ export class ResultStats {
     this.totalMs += result.times.totalMs;
     if (result.usage !== undefined) addUsage(this.usage, result.usage);
     if (result.costUsd !== undefined) this.costUsd = (this.costUsd ?? 0) + result.costUsd;
-    if (result.check !== undefined) this.#addRepeat(result);
+    if (result.check !== undefined) this.#addCheck(result);
   }
 
   of(status: JobStatus): number {
@@ -54,7 +57,9 @@ export class ResultStats {
     };
   }
 
-  #addRepeat({ id, status }: JobResult): void {
+  #addCheck({ id, status }: JobResult): void {
+    this.checked += 1;
+    if (status === 'passed') this.passed += 1;
     const job = this.#repeats.get(id) ?? { runs: 0, passed: 0 };
     job.runs += 1;
     if (status === 'passed') job.passed += 1;

@@ -29,6 +29,9 @@ export class RunRecord implements RunObserver {
   /** Directories of session logs: one, unless agents keep their logs apart. */
   readonly logDirs = new Set<string>();
   retries = 0;
+  /** Attempts whose check was run, and those of them that passed. */
+  checked = 0;
+  passed = 0;
 
   onEvent(event: RunEvent): void {
     if (event.type === 'job/retry') this.retries += 1;
@@ -38,6 +41,8 @@ export class RunRecord implements RunObserver {
   #end(result: JobResult): void {
     const { totalMs } = result.times;
     this.durations.push(totalMs);
+    if (result.check !== undefined) this.checked += 1;
+    if (result.check !== undefined && result.status === 'passed') this.passed += 1;
     this.#keepSlow({ key: result.key, status: result.status, totalMs });
     if (result.errorClass !== undefined) {
       this.errors.set(result.errorClass, (this.errors.get(result.errorClass) ?? 0) + 1);

@@ -32,7 +32,7 @@ export const stopWords: Record<NonNullable<RunOutcome['stopped']>, string> = {
 export function summaryText(outcome: RunOutcome, record: RunRecord, files: readonly WrittenFile[], color: boolean): string {
   const rows: Row[] = [
     ['attempts', attemptsText(outcome)],
-    ['outcome', outcomeText(outcome, color)],
+    ['outcome', outcomeText(outcome, record, color)],
     ...durationRows(record),
     ...tokensRow(outcome),
     ...(outcome.costUsd === undefined ? [] : [['cost', costText(outcome.costUsd)] as const]),
@@ -55,16 +55,14 @@ function attemptsText({ total, notRun, invalid, wallMs, stopped }: RunOutcome): 
   return `${countText(total)} in ${durationText(wallMs)}${left}${wrong}${why}`;
 }
 
-function outcomeText({ byStatus }: RunOutcome, color: boolean): string {
+function outcomeText({ byStatus }: RunOutcome, { checked, passed }: RunRecord, color: boolean): string {
   const known = statusOrder.flatMap((status) => {
     const count = byStatus[status] ?? 0;
     const text = `${status} ${countText(count)}`;
     return count === 0 ? [] : [color ? styleText(colorOf(status), text, alwaysStyled) : text];
   });
   const others = Object.entries(byStatus).filter(([status]) => !isStatus(status));
-  const passed = byStatus['passed'] ?? 0;
-  const checked = passed + (byStatus['failed'] ?? 0);
-  const rate = checked === 0 ? [] : [`(${percentText(passed / checked)} of the checked passed)`];
+  const rate = checked === 0 ? [] : [`(${percentText(passed / checked)} of ${countText(checked)} checks in this run passed)`];
   const parts = [...known, ...others.map(([status, count]) => `${status} ${countText(count)}`)];
   return parts.length === 0 ? 'nothing has ended' : [...parts, ...rate].join('  ');
 }

@@ -209,20 +209,17 @@ t.test('a cancelled attempt has no line in the results file and is in the report
 });
 
 t.test('the summary says what came of the run and where everything is', async (t) => {
+  const check = { exitCode: 0, signal: null, timedOut: false, output: '' };
+  const slow = { ...sampleResult().times, totalMs: 99_000 };
   const results = [
-    sampleResult({ key: 'a', logPath: '/state/sessions/1.jsonl' }),
-    sampleResult({
-      key: 'slow',
-      status: 'failed',
-      times: { ...sampleResult().times, totalMs: 99_000 },
-      logPath: '/state/sessions/2.jsonl',
-    }),
+    sampleResult({ key: 'a', logPath: '/state/sessions/1.jsonl', check }),
+    sampleResult({ key: 'slow', status: 'failed', check: { ...check, exitCode: 1 }, times: slow, logPath: '/state/sessions/2.jsonl' }),
     sampleResult({ key: 'broken', status: 'error', errorClass: 'model', error: 'the server answered 500' }),
   ];
   const { dir, said } = await makeReport(t, results, { outcome: { notRun: 2, total: 5, stopped: 'signal' } });
   const summary = said.slice(said.indexOf('\nattempts'));
   t.match(summary, /attempts {5}5 in 1m 00s, 2 not run; ended early by a signal/);
-  t.match(summary, /outcome {6}passed 1 {2}failed 1 {2}error 1 {2}\(50% of the checked passed\)/);
+  t.match(summary, /outcome {6}passed 1 {2}failed 1 {2}error 1 {2}\(50% of 2 checks in this run passed\)/);
   t.match(summary, /duration {5}p50 12.3 s {2}p95 1m 39s {2}max 1m 39s/);
   t.match(summary, /slowest {8}1m 39s {2}failed {5}slow\n/);
   t.match(summary, /errors {7}model 1\n {13}broken {2}model: the server answered 500/);
