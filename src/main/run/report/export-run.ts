@@ -61,21 +61,21 @@ async function gatherFacts(plan: ExportPlan, results: CountingResults): Promise<
   return { outcome, stats, timeLine, agent: timeLine.agent, resultsPath, unrun, promptsOf, now };
 }
 
-/** The results that count: of each key the last line, and of known attempts only, with the hash of the job as it is now. */
+/** The results that count: of each key the last line, and of known attempts only. */
 class CountingResults {
   readonly #plan: ExportPlan;
   /** The line that counts, by key. */
   readonly #lines = new Map<string, number>();
-  readonly #attempts: ReadonlyMap<string, Attempt> | undefined;
+  readonly #keys: ReadonlySet<string> | undefined;
 
   constructor(plan: ExportPlan) {
     this.#plan = plan;
-    this.#attempts = plan.attempts === undefined ? undefined : new Map(plan.attempts.map((attempt) => [attempt.key, attempt]));
+    this.#keys = plan.attempts === undefined ? undefined : new Set(plan.attempts.map(({ key }) => key));
   }
 
   async find(): Promise<void> {
     await readResults(this.#plan.resultsPath, (result, line) => {
-      if (this.#isOurs(result)) this.#lines.set(result.key, line);
+      if (this.#keys?.has(result.key) !== false) this.#lines.set(result.key, line);
     });
   }
 
@@ -91,12 +91,6 @@ class CountingResults {
       return this.#lines.get(result.key) === line ? take(result) : undefined;
     });
     for (const result of this.#plan.cancelled) if (!this.#lines.has(result.key)) await take(result);
-  }
-
-  #isOurs({ key, jobHash }: JobResult): boolean {
-    if (this.#attempts === undefined) return true;
-    const attempt = this.#attempts.get(key);
-    return attempt !== undefined && (jobHash === undefined || jobHash === attempt.job.hash);
   }
 }
 

@@ -31,8 +31,8 @@ export interface ViewOptions {
   /** Epoch milliseconds. */
   readonly now: () => number;
   /**
-   * All attempts of the jobs file, those with results too. With them, results of jobs that have changed are left out, attempts
-   * that were not run are named, and trajectories without a log have their prompts.
+   * All attempts of the jobs file, those with results too. With them, results of jobs that the file does not have are left out,
+   * attempts that were not run are named, and what has no log has its prompts.
    */
   readonly attempts?: readonly Attempt[] | undefined;
   /** Colours in `live` and its summary; by default on a terminal unless `NO_COLOR` is set. */

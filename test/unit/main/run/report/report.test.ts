@@ -178,21 +178,15 @@ t.test('rows that a browser could not take give way, good ones first', async (t)
 });
 
 t.test('the last line of an attempt counts; torn and damaged lines, and those of other jobs, do not', async (t) => {
-  const attempt = (id: string, hash: string): Attempt => ({
-    key: id,
-    repeat: 0,
-    seed: 0,
-    job: { id, hash, labels: {}, prompts: ['p'] } as never,
-  });
+  const attempt = (id: string): Attempt => ({ key: id, repeat: 0, seed: 0, job: { id, labels: {}, prompts: ['p'] } as never });
   const results = [
     sampleResult({ key: 'a', id: 'a', status: 'failed' }),
-    sampleResult({ key: 'a', id: 'a', status: 'passed', jobHash: 'h' }),
-    sampleResult({ key: 'b', id: 'b', status: 'passed', jobHash: 'old' }),
+    sampleResult({ key: 'a', id: 'a', status: 'passed' }),
     sampleResult({ key: 'gone', id: 'gone' }),
   ];
   const { page } = await makeReport(t, results, {
     more: `not json\n{"version":1}\n{"key":"to`,
-    overrides: { attempts: [attempt('a', 'h'), attempt('b', 'new')] },
+    overrides: { attempts: [attempt('a'), attempt('b')] },
   });
   t.same(
     rowsOf(page).map((row) => cellsOf(row).slice(0, 2)),
