@@ -7,7 +7,8 @@
 import type { PermissionMode } from '../../shared/events.ts';
 import { selfProvider } from '../../shared/subagent-protocol.ts';
 import { isInside } from '../display/path-inside.ts';
-import { isControlFile, isSecretFile } from './sensitive-paths.ts';
+import { isSecretFile } from '../paths/secret-files.ts';
+import { isControlFile } from './sensitive-paths.ts';
 
 /** A path as it was given, made absolute, and where it really leads; undefined when that cannot be known. */
 export interface ResolvedPath {

@@ -9,6 +9,7 @@ import { decidedPath } from './file-access.ts';
 import { faultOutcome } from './fs-fault.ts';
 import { failed, succeeded, textView } from './outcome.ts';
 import { complaint, runRipgrep } from './ripgrep.ts';
+import { countLeftOut, leavesOut, leftOutOptions } from './left-out-files.ts';
 import { openSearchRoot } from './search-root.ts';
 import type { SearchRoot } from './search-root.ts';
 import { titleLine } from '../display/title-line.ts';
@@ -29,6 +30,7 @@ export interface GrepArgs {
 }
 
 interface Match {
+  /** Absolute. */
   readonly path: string;
   readonly line: string;
   readonly text: string;
@@ -49,7 +51,7 @@ const outputOptions = [
 ];
 
 /** Matches in the order they were printed. Lines of another shape (a note about a binary file, the mark of a cut) are left out. */
-function parseMatches(output: string): Match[] {
+function parseMatches(output: string, root: SearchRoot): Match[] {
   const matches: Match[] = [];
   for (const record of output.split('\n')) {
     const pathEnd = record.indexOf('\0');
@@ -58,7 +60,12 @@ function parseMatches(output: string): Match[] {
     if (pathEnd <= 0 || lineEnd === -1 || !/^\d+$/.test(line)) {
       continue;
     }
-    matches.push({ path: record.slice(0, pathEnd), line, text: record.slice(lineEnd + 1).replace(/\r$/, '') });
+    const path = root.found(record.slice(0, pathEnd));
+    // The options are coarser than the rule.
+    if (leavesOut(root, path)) {
+      continue;
+    }
+    matches.push({ path, line, text: record.slice(lineEnd + 1).replace(/\r$/, '') });
     if (matches.length > maxMatches) {
       break;
     }
@@ -67,11 +74,11 @@ function parseMatches(output: string): Match[] {
 }
 
 /** `path:line:text`, bounded in count and bytes, with a word on what is missing. */
-function report(matches: readonly Match[], root: SearchRoot, notes: readonly string[], cwd: string): ToolOutcome {
+function report(matches: readonly Match[], notes: readonly string[], cwd: string): ToolOutcome {
   const lines: string[] = [];
   let bytes = 0;
   for (const match of matches.slice(0, maxMatches)) {
-    const line = `${relativePath(root.found(match.path), cwd)}:${match.line}:${match.text}`;
+    const line = `${relativePath(match.path, cwd)}:${match.line}:${match.text}`;
     bytes += Buffer.byteLength(line) + 1;
     if (bytes > maxResultBytes && lines.length > 0) {
       break;
@@ -84,13 +91,14 @@ function report(matches: readonly Match[], root: SearchRoot, notes: readonly str
 }
 
 /** What an empty answer means: no match, or a fault that must not be taken for one. */
-function withoutMatches(result: RunResult): ToolOutcome {
+function withoutMatches(result: RunResult, notes: readonly string[]): ToolOutcome {
   if (result.timedOut) {
     return failed('SEARCH_TIMEOUT', 'The search took longer than 30 s. Give a path or an include pattern.');
   }
   const fault = complaint(result);
   if (result.exitCode === 0 || result.exitCode === 1) {
-    return succeeded(fault === '' ? 'No matches.' : `No matches.\n(some files could not be searched: ${fault})`);
+    const faults = fault === '' ? [] : [`(some files could not be searched: ${fault})`];
+    return succeeded(['No matches.', ...notes, ...faults].join('\n'));
   }
   if (/regex parse error|regex could not be compiled|literal .* is not allowed|compiled regex exceeds/i.test(fault)) {
     return failed('INVALID_REGEX', `The pattern is not a valid regular expression:\n${fault}`);
@@ -104,22 +112,40 @@ function withoutMatches(result: RunResult): ToolOutcome {
 async function search(args: GrepArgs, context: ToolContext, ripgrepPath: string): Promise<ToolOutcome> {
   const root = await openSearchRoot(args, { path: args.path ?? '.', glob: args.include, cwd: context.cwd });
   try {
-    const rgArgs = [...outputOptions, '--hidden', ...root.options, '-g', '!.git', '-e', args.pattern, '--', root.target];
-    const run = await runRipgrep(context, root, { ripgrepPath, args: rgArgs, keepBytes });
+    const rgArgs = [
+      ...outputOptions,
+      '--hidden',
+      ...root.options,
+      '-g',
+      '!.git',
+      ...leftOutOptions(root),
+      '-e',
+      args.pattern,
+      '--',
+      root.target,
+    ];
+    const [run, leftOut] = await Promise.all([
+      runRipgrep(context, root, { ripgrepPath, args: rgArgs, keepBytes }),
+      countLeftOut(context, root, ripgrepPath),
+    ]);
     if (!run.ok) {
       return run.outcome;
     }
-    const matches = parseMatches(run.result.stdout.text);
-    return matches.length === 0 ? withoutMatches(run.result) : report(matches, root, notesOn(run.result), context.cwd);
+    const matches = parseMatches(run.result.stdout.text, root);
+    const notes = [...leftOut, ...notesOn(run.result, matches.length)];
+    return matches.length === 0 ? withoutMatches(run.result, notes) : report(matches, notes, context.cwd);
   } finally {
     await root.close();
   }
 }
 
 /** What a reader of an incomplete answer must know. */
-function notesOn(result: RunResult): string[] {
+function notesOn(result: RunResult, matches: number): string[] {
   if (result.timedOut) {
     return ['(the search was stopped after 30 s; there may be more)'];
+  }
+  if (result.stdout.truncated && matches <= maxMatches) {
+    return ['(more was found than could be kept; narrow the pattern or the path)'];
   }
   return result.exitCode === 2 ? [`(some files could not be searched: ${complaint(result)})`] : [];
 }
@@ -154,7 +180,7 @@ export const grepTool: Tool<GrepArgs> = {
   name: 'grep',
   description:
     'Searches file contents with a regular expression (Rust syntax, one line at a time) and gives path:line:text, at most 250 ' +
-    'matches. Hidden files are included; .git, binary files and what .gitignore excludes are not.',
+    'matches. Hidden files are included; .git, binary files, what .gitignore excludes, and .env files and keys not named by path are not.',
   parameters: {
     type: 'object',
     properties: {

@@ -16,7 +16,9 @@ import { openRegularFile } from './open-regular-file.ts';
 import { kernelNamesOpenFiles } from './opened-path.ts';
 
 export interface SearchRoot {
-  /** Canonical path of what is searched. */
+  /** Canonical path of what the call named: the one that was decided on. */
+  readonly named: string;
+  /** Canonical path of what is searched: that, or a directory below it. */
   readonly path: string;
   readonly isFile: boolean;
   /** Working directory for ripgrep. */
@@ -54,6 +56,7 @@ export async function openSearchRoot(args: object, place: SearchPlace): Promise<
   }
   const { handle } = await openRegularFile(canonical, place.path);
   return {
+    named: canonical,
     path: canonical,
     isFile: true,
     directory: dirname(canonical),
@@ -72,6 +75,7 @@ async function directoryRoot(canonical: string, place: SearchPlace): Promise<Sea
   const path = real ? narrowed : canonical;
   const handle = await openDirectory(path, path, place.path);
   return {
+    named: canonical,
     path,
     isFile: false,
     directory: kernelName(handle) ?? path,

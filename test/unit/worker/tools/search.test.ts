@@ -131,6 +131,68 @@ t.test('grep', async (t) => {
     t.equal((await grep({ pattern: 'zzz' })).text, 'No matches.');
   });
 
+  t.test('leaves out what may hold secrets, whatever names it but its own path, and says so', async (t) => {
+    const secrets = {
+      'certs/.env': 'needle\n',
+      '.ENV.local': 'needle\n',
+      'certs/server.pem': 'needle\n',
+      'src/id_ed25519': 'needle\n',
+      'home/.ssh/config': 'needle\n',
+      '.config/gh/hosts.yml': 'needle\n',
+      '.env\u200b': 'needle\n',
+      '.netrc. ': 'needle\n',
+    };
+    const plain = ['.config/other/x', '.env/bin/x.ts', 'src/a.ts', 'src/environment.ts'];
+    const cwd = tree(t, { ...secrets, ...Object.fromEntries(plain.map((path) => [path, 'needle\n'])) });
+    const grep = async (args: Partial<Parameters<typeof grepTool.execute>[0]>, parts = {}) =>
+      (await grepTool.execute({ pattern: 'needle', ...args }, search(cwd, parts))).text;
+    const all = await grep({});
+    t.strictSame(
+      lines(all),
+      plain.map((path) => `${path}:1:needle`),
+    );
+    t.match(all, /\n\n\(8 files that may hold secrets, such as \.env or keys, left out; to search one, give it as path\)$/);
+    t.equal(await grep({ pattern: 'nothing' }), all.replace(/^[^]*\n\n/, 'No matches.\n'), 'the note tells nothing of what is in them');
+    for (const include of [
+      '.env',
+      '.env*',
+      '**/.ENV.local',
+      '*.pem',
+      'certs/**',
+      'home/**',
+      'home/.ssh/**',
+      '.ssh/**',
+      '.config/gh/*',
+      '[.]env',
+      'id_*',
+    ]) {
+      t.match(await grep({ include }), /^No matches\.(?:\n\(\d files? that may hold secrets.*)?$/, include);
+    }
+    t.match(await grep({ path: 'src' }), /\n\n\(1 file that may hold secrets/);
+    t.notMatch(await grep({ include: '*.ts' }), /secrets/, 'nothing was left out of what was asked for');
+    for (const path of Object.keys(secrets)) t.equal(await grep({ path }), `${path}:1:needle`, `${path} is named`);
+    t.equal(await grep({ path: 'home/.ssh' }), 'home/.ssh/config:1:needle', 'a place that the gate asks about as such');
+    writeFileSync(join(cwd, '.ignore'), '.env\n.ENV.local\n*.pem\n');
+    t.match(await grep({}), /\n\n\(5 files that/, 'what is ignored anyway is not counted');
+  });
+
+  t.test('says at least how many files were left out where they cannot be listed whole', async (t) => {
+    const cwd = tree(t, { 'a.txt': 'needle\n', '.env': 'needle\n' });
+    const list = ['.env', ...Array.from({ length: 5 }, (_, i) => `file${i}`)].join('\\0');
+    const long: BrokerApi = new Proxy(broker, {
+      get: (target, name) => {
+        if (name !== 'run') return undefined;
+        return async (request: RunRequest) => {
+          const isList = request.args.includes('--files');
+          const result = await target.run(isList ? { ...request, command: '/usr/bin/printf', args: [`${list}\\0`] } : request);
+          return isList ? { ...result, stdout: { ...result.stdout, truncated: true } } : result;
+        };
+      },
+    });
+    const { text } = await grepTool.execute({ pattern: 'needle' }, search(cwd, { broker: long }));
+    t.match(text, /^a\.txt:1:needle\n\n\(at least 1 file that may hold secrets/);
+  });
+
   t.test('a broken expression, glob or place is an error that tells what is wrong', async (t) => {
     const cwd = tree(t, { 'a.txt': 'x' });
     const grep = (pattern: string, include?: string, path?: string) =>
@@ -169,6 +231,7 @@ t.test('grep', async (t) => {
     const cwd = tree(t, { 'a.txt': 'x\n' });
     const controller = new AbortController();
     const cancelled: string[] = [];
+    const ran: string[] = [];
     let onStart: (request: RunRequest) => void = () => {};
     const started = new Promise<RunRequest>((resolve) => {
       onStart = resolve;
@@ -178,6 +241,7 @@ t.test('grep', async (t) => {
       get: (target, name) => {
         if (name === 'run') {
           return (request: RunRequest) => {
+            ran.push(request.runId);
             onStart(request);
             return target.run({ ...request, command: '/bin/sleep', args: ['60'] });
           };
@@ -192,11 +256,11 @@ t.test('grep', async (t) => {
       },
     });
     const running = grepTool.execute({ pattern: 'x' }, search(cwd, { broker: endless, signal: controller.signal }));
-    const { runId, args } = await started;
+    const { args } = await started;
     t.ok(args.includes('--no-config'));
     controller.abort();
     t.match(await running, { isError: true, code: 'ABORTED' });
-    t.strictSame(cancelled, [runId]);
+    t.strictSame(cancelled, ran);
     t.match(await grepTool.execute({ pattern: 'x' }, search(cwd, { signal: controller.signal })), { code: 'ABORTED' });
   });
 
