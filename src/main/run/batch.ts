@@ -34,6 +34,8 @@ export class Batch {
   readonly #cost: CostMeter;
   readonly #start = Date.now();
   #observers: readonly RunObserver[] = [];
+  /** By index, where there are few enough. */
+  #held: readonly Attempt[] | undefined;
   #ledger: Ledger | undefined;
   #run: RunDirectory | undefined;
   #host: AgentHost | undefined;
@@ -88,7 +90,8 @@ export class Batch {
 
   async #prepare(): Promise<void> {
     const { resultsPath, ordered, retryErrors, force, worktreeDir, observers, notice, jobs } = this.#options;
-    this.#observers = observers(await this.#heldAttempts());
+    this.#held = await this.#heldAttempts();
+    this.#observers = observers(this.#held);
     for (const problem of jobs.problems) notice(`left out: ${problem}`);
     if (resultsPath !== undefined) {
       const onEarlier = (result: JobResult): void => this.#totals.add(result);
@@ -166,7 +169,7 @@ export class Batch {
   async #one(parts: AttemptParts, index: number): Promise<number | undefined> {
     let attempt: Attempt;
     try {
-      attempt = await this.#attempts.attempt(index);
+      attempt = this.#held?.[index] ?? (await this.#attempts.attempt(index));
     } catch (error) {
       // The jobs file was changed under the run.
       this.#failure ??= configError({ key: 'jobs file', expected: 'it to stay as it was', came: String(error), where: 'while it ran' });

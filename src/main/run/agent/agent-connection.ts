@@ -145,15 +145,21 @@ export class AgentConnection {
 
   /** @param limitMs `undefined` waits for as long as the agent takes. @throws AgentFault */
   async request<Response>(method: string, params: object, limitMs: number | undefined): Promise<Response> {
-    const signal = limitMs === undefined ? undefined : AbortSignal.timeout(limitMs);
+    let timer: NodeJS.Timeout | undefined;
     try {
-      const options = signal === undefined ? {} : { cancellationSignal: signal, stopWaitingOnCancel: true };
-      return await this.#connection.agent.request<Response, object>(method, params, options);
+      const answer = this.#connection.agent.request<Response, object>(method, params);
+      if (limitMs === undefined) return await answer;
+      const limit = new Promise<never>((_, reject) => {
+        const late = new AgentFault('agent', `it did not answer ${method} within ${limitMs} ms`, { retryable: true });
+        timer = setTimeout(() => reject(late), limitMs);
+      });
+      return await Promise.race([answer, limit]);
     } catch (error) {
-      if (signal?.aborted === true) throw new AgentFault('agent', `it did not answer ${method} within ${limitMs} ms`, { retryable: true });
       if (!this.#connection.signal.aborted) throw toAgentFault(error, () => (error instanceof Error ? error.message : String(error)));
       const why = await this.lost;
       throw toAgentFault(error, () => this.#lostText(why));
+    } finally {
+      clearTimeout(timer);
     }
   }
 

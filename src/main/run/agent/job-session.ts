@@ -208,7 +208,8 @@ export class JobSession {
     try {
       return await Promise.race([answer, giveUp]);
     } finally {
-      answered.abort();
+      // With a reason of its own: the default one costs an exception for each turn.
+      answered.abort('answered');
       // The answer of one that was given up may still fail, with its connection.
       answer.catch(() => undefined);
     }
