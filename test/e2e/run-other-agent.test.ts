@@ -71,6 +71,23 @@ t.test('an agent that dies is started again; its jobs are lost, and tried again 
   await scene.nothingLeft(t);
 });
 
+t.test('an agent that cannot be started any more ends the run; what was not run is left to the next', async (t) => {
+  const scene = new RunScene(t);
+  const path = scene.jobs([
+    { id: 'dies', prompt: 'die', cwd: '.', setup: 'touch gone' },
+    { id: 'next', prompt: 'say no', cwd: '.' },
+    { id: 'last', prompt: 'say no', cwd: '.' },
+  ]);
+  const command = ['sh', '-c', '[ ! -e gone ] && exec "$0" "$@"', ...otherAgent];
+  const flags = ['--agent', command[0]!, ...command.slice(1).map((arg) => `--agent-arg=${arg}`)];
+  const run = await scene.run(path, [...flags, '--retry-delay', '20ms', '--concurrency', '1']);
+  t.equal(await run.exited, 3, run.stderr);
+  t.same(scene.statuses(), ['dies error']);
+  t.match(scene.result('dies'), { errorClass: 'agent', tries: 3, error: /the agent did not start: .*it ended with code 1/ });
+  t.match(run.events.at(-1), { outcome: { stopped: 'agent', notRun: 1, byStatus: { error: 1, cancelled: 1 } } });
+  await scene.nothingLeft(t);
+});
+
 t.test('a run stops at its cost, at its first failure, or at its time, and says what was not run', async (t) => {
   const cases: { name: string; prompts: string[]; args: string[]; stopped: string; left: number; lines: number }[] = [
     { name: 'cost', prompts: ['cost 0.6', 'cost 0.6', 'say no'], args: ['--max-cost', '1'], stopped: 'max-cost', left: 1, lines: 2 },
