@@ -2,7 +2,7 @@
  * How a path is shown to a person: short when it lies in the session's working directory, whole when it does not.
  */
 import { relative, resolve } from 'node:path';
-import { isInside } from './path-inside.ts';
+import { isInside } from '../../shared/path-inside.ts';
 import { titleLine } from './title-line.ts';
 
 /** Relative to `cwd` when inside it (`.` for `cwd` itself), else absolute. Not cleaned: for text that a model reads. */

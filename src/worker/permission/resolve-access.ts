@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import type { ToolAccess } from '../tools/tool.ts';
 import { canonicalPath } from './canonical-path.ts';
-import type { ResolvedAccess, ResolvedPath } from './policy.ts';
+import type { ResolvedAccess, ResolvedPath } from '../../shared/permission/mode-policy.ts';
 
 /** `forRules` looks further: a rule also asks whether a path is a directory, and where a command would run. */
 export async function resolveAccess(access: ToolAccess, forRules: boolean): Promise<ResolvedAccess> {

@@ -12,8 +12,8 @@ import { titleLine } from '../display/title-line.ts';
 import { type AskOutcome, askOnce } from './ask-once.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
 import { askedByPolicy, denied, deniedByPolicy, networkNotCut, type Refusal, reasonOfRule, refusals } from './permission-texts.ts';
-import { decideAccess, type Grant, grantFor, type ResolvedAccess, refusedByMode } from './policy.ts';
-import { type RuledCall, type RuleVerdict, strictest } from './policy-rules.ts';
+import { decideAccess, type Grant, grantFor, type ResolvedAccess, refusedByMode } from '../../shared/permission/mode-policy.ts';
+import { type RuledCall, type RuleVerdict, strictest } from '../../shared/permission/compiled-policy.ts';
 import { resolveAccess } from './resolve-access.ts';
 
 export interface SessionPermissionsOptions {

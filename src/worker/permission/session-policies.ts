@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import type { PolicyRules } from '../../shared/policy-rules.ts';
-import { CompiledPolicy } from './policy-rules.ts';
+import { CompiledPolicy } from '../../shared/permission/compiled-policy.ts';
 
 export interface SessionPoliciesOptions {
   /** Canonical. */

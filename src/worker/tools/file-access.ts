@@ -6,7 +6,7 @@
  */
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { isInside } from '../display/path-inside.ts';
+import { isInside } from '../../shared/path-inside.ts';
 import { FsFault, isMissing } from './fs-fault.ts';
 
 const maxLinks = 40;

@@ -4,7 +4,7 @@
  *
  * Which files there are is told by their names alone: what is in them has no part in it.
  */
-import { isSecretFile, secretFileNames, secretPlaceGlobs } from '../paths/secret-files.ts';
+import { isSecretFile, secretFileNames, secretPlaceGlobs } from '../../shared/permission/secret-files.ts';
 import { runRipgrep } from './ripgrep.ts';
 import type { SearchRoot } from './search-root.ts';
 import type { ToolContext } from './tool.ts';

@@ -5,11 +5,11 @@
  * asks is remembered when it may match, so that nothing behind it is more generous. Where two words differ the stricter
  * counts: between the paths of a call, and between the policies of the server and of the session.
  */
-import { fallbackRuleName, type PolicyAction, type PolicyRule, type PolicyRules } from '../../shared/policy-rules.ts';
-import { isInside } from '../display/path-inside.ts';
+import { fallbackRuleName, type PolicyAction, type PolicyRule, type PolicyRules } from '../policy-rules.ts';
+import { isInside } from '../path-inside.ts';
 import { type PathGlob, type Places, pathGlob } from './path-glob.ts';
-import { matchesArgv, matchesWord, plainArgv } from '../../shared/plain-command.ts';
-import { reasonToGuard, type ResolvedAccess, type ResolvedPath } from './policy.ts';
+import { matchesArgv, matchesWord, plainArgv } from '../plain-command.ts';
+import { reasonToGuard, type ResolvedAccess, type ResolvedPath } from './mode-policy.ts';
 
 export interface RuleVerdict {
   readonly action: PolicyAction;

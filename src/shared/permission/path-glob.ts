@@ -6,8 +6,8 @@
  * touched by a restricting glob, it is enough that something in it may match.
  */
 import { resolve } from 'node:path';
-import { globPattern } from '../../shared/glob-pattern.ts';
-import { isInside } from '../display/path-inside.ts';
+import { globPattern } from '../glob-pattern.ts';
+import { isInside } from '../path-inside.ts';
 
 /** Both canonical; `home` is `undefined` when it is not known. */
 export interface Places {

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import t from 'tap';
 import type { PermissionMode } from '../../../../src/shared/events.ts';
-import { isInside } from '../../../../src/worker/display/path-inside.ts';
-import { decideAccess, type ResolvedAccess } from '../../../../src/worker/permission/policy.ts';
+import { isInside } from '../../../../src/shared/path-inside.ts';
+import { decideAccess, type ResolvedAccess } from '../../../../src/shared/permission/mode-policy.ts';
 
 const cwd = '/home/u/ws';
 const modes: readonly PermissionMode[] = ['ask', 'accept-edits', 'read-only', 'full-access'];

@@ -3,8 +3,8 @@
  * they matter most while they do not exist yet.
  */
 import { relative } from 'node:path';
-import { isInside } from '../display/path-inside.ts';
-import { comparableNames, hasSequence, sequences, startsWith, words } from '../paths/comparable-names.ts';
+import { isInside } from '../path-inside.ts';
+import { comparableNames, hasSequence, sequences, startsWith, words } from './comparable-names.ts';
 
 /** One or more names in a row, at any depth: the thing itself and all that is in it. Wherever the workspace lies. */
 const guardedEverywhere = sequences('.git .ssh .gnupg .aws .azure .kube .config/gh .config/gcloud .config/dsh-acp .local/state/dsh-acp');

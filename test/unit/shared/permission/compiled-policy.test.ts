@@ -1,8 +1,8 @@
 import t from 'tap';
 import { parsePolicy } from '../../../../src/main/config/policy/parse-policy.ts';
 import type { PolicyAccessKind, PolicyRule } from '../../../../src/shared/policy-rules.ts';
-import type { ResolvedAccess, ResolvedPath } from '../../../../src/worker/permission/policy.ts';
-import { CompiledPolicy, type RulePlaces, strictest } from '../../../../src/worker/permission/policy-rules.ts';
+import type { ResolvedAccess, ResolvedPath } from '../../../../src/shared/permission/mode-policy.ts';
+import { CompiledPolicy, type RulePlaces, strictest } from '../../../../src/shared/permission/compiled-policy.ts';
 
 const cwd = '/ws';
 const places: RulePlaces = { cwd, home: '/home/me', ownDirectories: ['/home/me/.local/state/dsh-acp', '/home/me/policy.toml'] };

@@ -4,11 +4,11 @@
  * It decides on what a call would touch, never on a tool's name and never on what a command seems to do: no parser of a
  * shell has ever been right about the next command. Where two rules disagree the stricter one wins.
  */
-import type { PermissionMode } from '../../shared/events.ts';
-import { selfProvider } from '../../shared/subagent-protocol.ts';
-import { isInside } from '../display/path-inside.ts';
-import { isSecretFile } from '../paths/secret-files.ts';
-import { isControlFile } from './sensitive-paths.ts';
+import type { PermissionMode } from '../events.ts';
+import { selfProvider } from '../subagent-protocol.ts';
+import { isInside } from '../path-inside.ts';
+import { isSecretFile } from './secret-files.ts';
+import { isControlFile } from './control-files.ts';
 
 /** A path as it was given, made absolute, and where it really leads; undefined when that cannot be known. */
 export interface ResolvedPath {
