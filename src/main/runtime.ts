@@ -114,7 +114,11 @@ export class Runtime {
       figures: () => telemetry.figures(),
     };
     this.sessions = new SessionTable({ ...shared, admission: new Admission(maxRunning, maxWaitingTurns) });
-    this.#self = new SelfProvider({ ...shared, findSession: (id) => this.sessions.find(id) });
+    this.#self = new SelfProvider({
+      ...shared,
+      adopt: (sessionId, parentId) => broker.api.adopt(sessionId, parentId),
+      findSession: (id) => this.sessions.find(id),
+    });
   }
 
   /** Ends turns, joins threads, proves the children dead; in this order, each with a deadline. */

@@ -78,6 +78,11 @@ export interface BrokerApi extends SubagentApi {
   countBackground(owner: string): Promise<number>;
   /** Whether a command can be started without a network here. */
   canCutNetwork(): Promise<boolean>;
+  /**
+   * What `owner` starts from now on carries the mark of `parent`, and of that one's parents, too: whoever clears up behind a
+   * server that was killed finds it by either. Holds until the owner is released.
+   */
+  adopt(owner: string, parent: string): Promise<void>;
   /** Ends every process of the owner and proves it; its subagents with short graces. */
   releaseOwner(owner: string): Promise<void>;
   /** Ends every process there is and proves it; later calls are refused. */

@@ -26,6 +26,8 @@ import { SelfRun } from './self-run.ts';
 
 export interface SelfProviderParts extends Omit<SessionParts, 'admission' | 'makeRoom'> {
   readonly config: ServerConfig;
+  /** Tells the broker whom a session works for. */
+  readonly adopt: (sessionId: string, parentId: string) => Promise<void>;
   /** A session of the connection. */
   readonly findSession: (id: string) => Session | undefined;
 }
@@ -171,7 +173,7 @@ export class SelfProvider implements SubagentApi {
     if (signal.aborted) return undefined;
     const session = createChildSession({ request, provider, cwd, parent, beside }, this.#parts);
     try {
-      await session.resume();
+      await Promise.all([session.resume(), this.#parts.adopt(session.identity.id, request.owner)]);
     } catch (error) {
       await session.dispose();
       throw error;

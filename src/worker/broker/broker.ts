@@ -51,6 +51,8 @@ export class Broker implements BrokerApi {
   /** Owners that have started something since their last release. */
   readonly #active = new Set<string>();
   readonly #releases = new Map<string, Promise<void>>();
+  /** Of owners that work for another one. */
+  readonly #parents = new Map<string, string>();
   #down: Promise<void> | undefined;
 
   constructor(options: BrokerOptions) {
@@ -136,7 +138,12 @@ export class Broker implements BrokerApi {
     await this.#subagents.abandon(owner, runId);
   }
 
+  async adopt(owner: string, parent: string): Promise<void> {
+    this.#parents.set(owner, parent);
+  }
+
   async releaseOwner(owner: string): Promise<void> {
+    this.#parents.delete(owner);
     const earlier = this.#releases.get(owner);
     // Nothing was started since the last release: that one is all there is to wait for.
     if (!this.#active.delete(owner)) return await earlier;
@@ -185,13 +192,19 @@ export class Broker implements BrokerApi {
     return await this.#launch([spec.owner], { command, args, cwd: spec.cwd, env: { ...this.#environment, ...spec.env } });
   }
 
-  /** The first owner is the one that main is told of; the group carries the marks of all. */
+  /** The first owner is the one that main is told of; the group carries the marks of all, and of those they work for. */
   async #launch(owners: readonly [string, ...string[]], spec: LaunchSpec): Promise<Launch> {
     let mark = this.#options.ambient[markVariable];
-    for (const owner of owners) mark = this.#sweep.markFor(owner, mark);
+    for (const owner of owners.flatMap((one) => this.#familyOf(one))) mark = this.#sweep.markFor(owner, mark);
     const launch = await launchGroup({ ...spec, env: { ...spec.env, [markVariable]: mark ?? '' } });
     if (launch.ok) this.#announce(launch.group.pgid, owners[0], launch.group.gone);
     return launch;
+  }
+
+  #familyOf(owner: string): string[] {
+    const family = [owner];
+    for (let parent = this.#parents.get(owner); parent !== undefined; parent = this.#parents.get(parent)) family.unshift(parent);
+    return family;
   }
 
   #announce(pgid: number, owner: string, gone: Promise<void>): void {

@@ -57,6 +57,7 @@ function serveCaller(broker: Broker, port: MessagePort): void {
       subagents.delete(runId);
     },
     countSubagents: (owner) => broker.countSubagents(owner),
+    adopt: (owner, parent) => broker.adopt(owner, parent),
     releaseOwner: (owner) => broker.releaseOwner(owner),
     shutdown: () => broker.shutdown(),
   };
