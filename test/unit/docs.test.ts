@@ -13,6 +13,7 @@ import { parseCommandLine } from '../../src/main/cli/parse-command-line.ts';
 import { flagOf } from '../../src/main/config/key-spelling.ts';
 import { loadConfig } from '../../src/main/config/load-config.ts';
 import { keyNames } from '../../src/main/config/schema.ts';
+import { defaultSelf } from '../../src/main/config/subagents/parse-subagents.ts';
 import { errorCatalogue } from '../../src/shared/errors.ts';
 import { createToolRegistry } from '../../src/worker/tools/all-tools.ts';
 import { cliPath, projectRoot } from '../support/server-process.ts';
@@ -24,6 +25,7 @@ const pages = [
   'ARCHITECTURE.md',
   'docs/configuration.md',
   'docs/event-log.md',
+  'docs/subagents.md',
   'docs/telemetry.md',
   'examples/README.md',
 ];
@@ -72,7 +74,7 @@ t.test('the table of errors is the catalogue: the same codes in the same order, 
 });
 
 t.test('the tables of tools, modes, methods and capabilities are those of the program', async (t) => {
-  const tools = createToolRegistry().schemas();
+  const tools = createToolRegistry([defaultSelf()]).schemas();
   t.same(
     rowsOf(section('Tools'), '| tool |')
       .map(([name]) => unquoted(name))

@@ -9,6 +9,7 @@ export function shownSubagents(providers: readonly SubagentProvider[]): object[]
     ...(provider.command === undefined ? {} : processKeys(provider)),
     cwd: provider.cwd,
     permission: provider.permission,
+    start_timeout_ms: provider.startTimeoutMs,
     idle_timeout_ms: provider.idleTimeoutMs,
     max_running: provider.maxRunning,
     max_depth: provider.maxDepth,
@@ -27,7 +28,6 @@ function processKeys(provider: SubagentProvider): object {
     env_allow: provider.envAllow,
     dispose_eof_grace_ms: provider.disposeEofGraceMs,
     dispose_grace_ms: provider.disposeGraceMs,
-    start_timeout_ms: provider.startTimeoutMs,
     pool_size: provider.poolSize,
     pool_idle_ms: provider.poolIdleMs,
   };

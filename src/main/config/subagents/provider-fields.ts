@@ -68,7 +68,7 @@ export const providerFields = {
     type: { kind: 'choice', values: ['reject', 'allow', 'ask'] },
     default: 'reject',
     defaultText: '`reject`; `ask` for `self`',
-    doc: 'What happens to its permission requests: all are refused, all are allowed once, or each is asked of this server’s own client.',
+    doc: 'What happens to its permission requests: all are refused, all are allowed once, or each is asked of the client of this server.',
   },
   env: {
     type: { kind: 'variables' },
@@ -109,8 +109,7 @@ export const providerFields = {
   start_timeout_ms: {
     type: milliseconds(1),
     default: 60_000,
-    doc: 'From its start to a ready session.',
-    ofProcess: true,
+    doc: 'From the request to a ready session, the wait for a place among max_running included.',
   },
   idle_timeout_ms: {
     type: milliseconds(0),
@@ -120,7 +119,7 @@ export const providerFields = {
   max_running: {
     type: count(1, 1_000),
     default: 8,
-    doc: 'Runs of this agent at once, over all sessions; more are refused.',
+    doc: 'Runs of this agent at once, over all sessions; more wait. For `self` each depth counts for itself.',
   },
   max_depth: {
     type: count(1, 10),
@@ -130,7 +129,7 @@ export const providerFields = {
   pool_size: {
     type: count(0, 64),
     default: 0,
-    doc: 'Processes kept warm for the next run; 0 starts one per run.',
+    doc: 'Processes kept warm after a run for the next one; 0 starts one per run.',
     ofProcess: true,
   },
   pool_idle_ms: {
@@ -142,7 +141,7 @@ export const providerFields = {
   persona: {
     type: { kind: 'text', maxLength: 20_000 },
     default: undefined,
-    doc: 'Stands behind the agent’s own instructions. Refused at the start by an agent that does not take it.',
+    doc: 'Stands behind its own instructions. Refused at the start by an agent that does not take it.',
   },
   tools: {
     type: { kind: 'list', says: 'a list of tool names', entry: /^[\w.:-]{1,128}$/ },

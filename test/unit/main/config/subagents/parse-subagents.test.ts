@@ -169,3 +169,10 @@ t.test('the doctor looks for the programs of the agents, and starts none', async
     ],
   );
 });
+
+t.test('the example in docs/subagents.md is a file that the server takes', async (t) => {
+  const [, example = ''] = /```toml\n([\s\S]*?)```/.exec(readFileSync(join(projectRoot, 'docs/subagents.md'), 'utf8')) ?? [];
+  const [self, reviewer] = await load(t, example);
+  t.match(self, { name: 'self', maxRunning: 16 });
+  t.match(reviewer, { name: 'reviewer', command: 'dsh-acp', envMode: 'allow' });
+});
