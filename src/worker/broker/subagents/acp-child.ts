@@ -15,7 +15,6 @@ import type {
 import { ByteRing } from '../byte-ring.ts';
 import type { ProcessGroup } from '../process-group.ts';
 import { StreamPump } from '../stream-pump.ts';
-import { orphanedHead } from '../utf8-cut.ts';
 import { ChildChannel } from './child-channel.ts';
 import { ChildEnding, type Graces } from './child-ending.ts';
 import { type ChildTraits, isRecord, readTraits } from './child-traits.ts';
@@ -26,6 +25,7 @@ import { within } from '../within.ts';
 /** The one version this client speaks. */
 const protocolVersion = 1;
 const keptStderrBytes = 8 * 1024;
+const shownNoiseChars = 300;
 /** A child that has ended shows it first by its pipes: for its exit status, and its last words. */
 const exitNoticeMs = 300;
 const lastWordsMs = 100;
@@ -88,6 +88,11 @@ export class AcpChild {
   /** True as long as the child kept to the protocol and lives: only then may it serve another run. */
   get isSound(): boolean {
     return this.#violation === undefined && this.#ending === undefined && !this.isClosed && !this.#parts.group.hasExited;
+  }
+
+  /** True when neither side waits for an answer of the other. */
+  get isQuiet(): boolean {
+    return this.#channel.inbox.isQuiet;
   }
 
   /** Nothing more comes from it. */
@@ -180,9 +185,11 @@ export class AcpChild {
 
   /** The end of what the child wrote beside the protocol, without secrets. */
   stderrTail(): string {
-    const bytes = this.#stderr.since(0);
-    const tail = this.secrets.clean(bytes.subarray(orphanedHead(bytes)).toString('utf8')).trim();
-    const noise = this.secrets.clean(this.#channel.inbox.noise).trim();
+    const text = this.#stderr.since(0).toString('utf8');
+    // The first word of a cut text may be the rest of a secret, which nobody would recognize.
+    const whole = this.#stderr.total > keptStderrBytes ? text.replace(/^\S*\s?/, '') : text;
+    const tail = this.secrets.clean(whole).trim();
+    const noise = this.secrets.clean(this.#channel.inbox.noise).trim().slice(0, shownNoiseChars);
     return [tail, noise === '' ? '' : `on stdout: ${noise}`].filter((part) => part !== '').join('\n');
   }
 

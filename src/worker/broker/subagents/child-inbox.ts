@@ -9,7 +9,10 @@ import { type DecodedFrame, FrameDecoder } from '../../../shared/framing/frame-d
 import { ByteAllowance } from './byte-allowance.ts';
 
 const maxLineBytes = 32 * 1024 * 1024;
-const keptNoiseChars = 300;
+const keptNoiseChars = 4096;
+/** What a line costs beside its bytes, in bytes: to read a short one takes time, too, and more when it is no message. */
+const lineCost = 256;
+const noiseCost = 1024;
 /** Requests of the child that wait for an answer; more are not read before some are answered. */
 const maxOpenRequests = 64;
 
@@ -47,13 +50,15 @@ export class ChildInbox {
     return this.#noise;
   }
 
+  /** True when neither side waits for an answer of the other. */
+  get isQuiet(): boolean {
+    return this.#asked.size === 0 && this.#askedOfUs.size === 0;
+  }
+
   /** Takes the next bytes. A promise means: give no more until it fulfils. */
   push(chunk: Buffer): Promise<void> | undefined {
     if (this.#dead) return undefined;
-    if (!this.#allowance.take(chunk.length)) {
-      this.#fail('it floods its output');
-      return undefined;
-    }
+    this.#spend(chunk.length);
     this.#decoder.push(chunk);
     if (this.#askedOfUs.size < maxOpenRequests) return undefined;
     return new Promise((resolve) => this.#roomWaiters.push(resolve));
@@ -77,7 +82,12 @@ export class ChildInbox {
     for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
+  #spend(bytes: number): void {
+    if (!this.#allowance.take(bytes)) this.#fail('it floods its output');
+  }
+
   #fail(reason: string): void {
+    if (this.#dead) return;
     this.#dead = true;
     this.#sinks.onFatal(reason);
   }
@@ -89,8 +99,10 @@ export class ChildInbox {
   }
 
   #takeLine(line: string): void {
+    this.#spend(lineCost);
     const value = parseObject(line);
     if (value === undefined || value['jsonrpc'] !== '2.0') {
+      this.#spend(noiseCost);
       this.#noise = line.slice(0, keptNoiseChars);
     } else if (Object.hasOwn(value, 'method')) {
       this.#takeCall(value);
@@ -116,6 +128,8 @@ export class ChildInbox {
 }
 
 function parseObject(line: string): Record<string, unknown> | undefined {
+  // A failed parse costs far more than this look.
+  if (!/^\s*\{/.test(line)) return undefined;
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;

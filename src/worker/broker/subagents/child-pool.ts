@@ -46,7 +46,7 @@ export class ChildPool {
     child.listen(undefined);
     const runs = (this.#runs.get(child) ?? 0) + 1;
     this.#runs.set(child, runs);
-    if (!this.wants(provider) || !child.isSound || runs >= maxRuns) return false;
+    if (!this.wants(provider) || !child.isSound || !child.isQuiet || runs >= maxRuns) return false;
     if (child.traits.closesSessions && !(await child.closeSession(sessionId, closeLimitMs))) return false;
     // Asked again, since the close took time.
     if (!this.wants(provider) || !child.isSound) return false;

@@ -76,9 +76,9 @@ const aborted: StartFailure = { ok: false, code: 'REQUEST_CANCELLED', message: a
 
 async function openSession(parts: StartParts, child: AcpChild, cwd: string): Promise<ChildStart> {
   const opened = await raced(parts, child, handshake(parts, child, cwd));
-  if (typeof opened === 'string') return { ok: true, child, sessionId: opened };
+  if (typeof opened === 'string' && !parts.signal.aborted) return { ok: true, child, sessionId: opened };
   await child.end(hurriedGraces);
-  return parts.signal.aborted ? aborted : opened;
+  return typeof opened === 'string' || parts.signal.aborted ? aborted : opened;
 }
 
 /** The session's id, or why there is none. */

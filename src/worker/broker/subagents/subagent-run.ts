@@ -25,7 +25,7 @@ import { diagnosticText } from './diagnostic.ts';
 import { OpenQuestions } from './open-questions.ts';
 import { readErrorUsage, readUsage } from './read-usage.ts';
 import { RunCollector } from './run-collector.ts';
-import { abortedText, checkRequest, startChild, type StartParts } from './start-child.ts';
+import { abortedText, checkRequest, startChild, type StartFailure, type StartParts } from './start-child.ts';
 import { stopReasonOf } from './stop-reason.ts';
 
 /** Updates may follow the answer: they count until there was quiet for this long, and no longer than that. */
@@ -127,7 +127,10 @@ export class SubagentRun {
     return { ok: true, capabilities: start.child.traits.capabilities };
   }
 
-  #failed<T extends SubagentStarted>(failure: T): T {
+  #failed(failure: StartFailure): StartFailure {
+    // For whoever polls already.
+    const stopReason = failure.code === 'REQUEST_CANCELLED' ? 'aborted' : 'error';
+    this.news.end({ stopReason, output: '', diagnostic: failure.message, durationMs: 0 });
     this.#settle();
     return failure;
   }
@@ -154,12 +157,15 @@ export class SubagentRun {
     );
     const ending = await Promise.race([answer, this.#cancelled(), idle.expired.then(() => ({ kind: 'idle' as const }))]);
     idle.stop();
+    // A child that answers and still asks is in no order to serve again.
+    const isClean = ending.kind === 'cancelled' || !this.#questions.isWaiting;
     if (ending.kind !== 'answered') child.cancel(sessionId);
     // After the cancel, as the protocol has it.
     this.#questions.close();
     const outcome = await this.#outcome(child, ending);
     this.news.end({ ...outcome, durationMs: performance.now() - startedAt });
-    await this.#putAway(child, sessionId, ending, answer);
+    const last = await this.#lastAnswer(ending, answer);
+    await this.#putAway(child, sessionId, isClean && last.kind === 'answered');
   }
 
   async #cancelled(): Promise<Ending> {
@@ -222,12 +228,16 @@ export class SubagentRun {
     }
   }
 
+  /** A cancelled child has some time to end its turn in order. */
+  async #lastAnswer(ending: Ending, answer: Promise<Ending>): Promise<Ending> {
+    if (ending.kind !== 'cancelled' || this.#hurried) return ending;
+    return await within(answer, Math.min(cancelAnswerMs, this.#parts.provider.disposeEofGraceMs), ending);
+  }
+
   /** Only a child that did everything right serves again. */
-  async #putAway(child: AcpChild, sessionId: string, ending: Ending, answer: Promise<Ending>): Promise<void> {
+  async #putAway(child: AcpChild, sessionId: string, isClean: boolean): Promise<void> {
     const { pool, provider } = this.#parts;
-    const waitMs = this.#hurried ? 0 : Math.min(cancelAnswerMs, provider.disposeEofGraceMs);
-    const last = ending.kind === 'cancelled' ? await within(answer, waitMs, ending) : ending;
-    if (last.kind === 'answered' && !this.#hurried && (await pool.giveBack(provider, child, sessionId))) {
+    if (isClean && !this.#hurried && (await pool.giveBack(provider, child, sessionId))) {
       // It may be another run's from now on.
       this.#child = undefined;
       return;
@@ -237,9 +247,9 @@ export class SubagentRun {
   }
 }
 
-const abortedStart = { ok: false, code: 'REQUEST_CANCELLED', message: abortedText } as const;
+const abortedStart: StartFailure = { ok: false, code: 'REQUEST_CANCELLED', message: abortedText };
 
-function noSlot({ name, maxRunning, startTimeoutMs }: SubagentProvider): SubagentStarted {
+function noSlot({ name, maxRunning, startTimeoutMs }: SubagentProvider): StartFailure {
   const message = `${maxRunning} runs of the subagent "${name}" are under way, which is the limit, and none ended within ${startTimeoutMs} ms; wait for one and try again`;
   return { ok: false, code: 'OVERLOADED', message };
 }

@@ -1,0 +1,76 @@
+/** This server as a subagent of itself: a real child that speaks the whole protocol, with commands of its own. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { sessionsDir } from '../../src/shared/log/session-paths.ts';
+import { signalGroup } from '../../src/shared/process-table.ts';
+import type { SubagentProvider } from '../../src/shared/subagent-protocol.ts';
+import { fileAppears } from '../support/file-appears.ts';
+import { projectRoot } from '../support/server-process.ts';
+import { badProvider, follow, newsWhere, SubagentRig } from '../support/subagent-rig.ts';
+
+t.setTimeout(60_000);
+
+function selfRig(t: Test, more: Partial<SubagentProvider> = {}, flags: readonly string[] = []) {
+  const stateDir = t.testdir();
+  const args = [join(projectRoot, 'dist/main/cli.js'), '--model', 'scripted', '--state-dir', stateDir, ...flags];
+  return { rig: new SubagentRig(t, [badProvider('', { args, disposeEofGraceMs: 6000, ...more })]), stateDir };
+}
+
+/** The first line of the one log there is. */
+function header(stateDir: string): Record<string, unknown> {
+  const dir = sessionsDir(stateDir);
+  const [name = ''] = readdirSync(dir).filter((one) => one.endsWith('.jsonl'));
+  return JSON.parse(readFileSync(join(dir, name), 'utf8').split('\n')[0] ?? '') as Record<string, unknown>;
+}
+
+t.test('it works, tells what it does, and leaves in order', async (t) => {
+  const { rig, stateDir } = selfRig(t, { persona: 'Be brief.', tools: ['bash'] }, ['--permission-mode', 'full-access']);
+  const request = rig.request({ prompt: 'run echo from-the-child\nsay done', depth: 2, deadline: Date.now() + 600_000 });
+  t.match(await rig.broker.startSubagent(request), {
+    ok: true,
+    capabilities: { persona: true, tools: true, depth: true, outputSchema: true },
+  });
+  const { result, activities } = await follow(rig.broker, request);
+  t.match(result, { stopReason: 'completed', output: /done/, usage: { inputTokens: Number, outputTokens: Number } });
+  const calls = activities.filter((activity) => activity.kind === 'tool');
+  t.match(calls[0], { toolKind: 'execute', title: 'echo from-the-child' });
+  t.match(calls.at(-1), { status: 'completed' });
+  await rig.broker.disposeSubagent('s1', request.runId);
+  t.equal(rig.groups.size, 0);
+  t.match(header(stateDir), { cwd: rig.dir, options: { persona: 'Be brief.', tools: ['bash'], depth: 2, budget: { deadline: Number } } });
+});
+
+t.test('its questions are passed up, and an answer lets exactly that call run', async (t) => {
+  const { rig } = selfRig(t, { permission: 'ask' });
+  const file = join(rig.dir, 'made');
+  const request = await rig.start({ prompt: `run touch ${file}` });
+  const question = await rig.question(request);
+  t.match(question, { toolKind: 'execute', title: /touch/ });
+  t.notOk(existsSync(file), 'not before the answer');
+  await rig.broker.answerSubagent('s1', request.runId, question.questionId, true);
+  t.match((await follow(rig.broker, request)).result, { stopReason: 'completed' });
+  t.ok(existsSync(file));
+});
+
+t.test('a warm one serves two sessions', async (t) => {
+  const { rig } = selfRig(t, { poolSize: 1 });
+  t.match((await rig.run({ owner: 's1', prompt: 'say one' })).result, { stopReason: 'completed', output: /one/ });
+  t.match((await rig.run({ owner: 's2', prompt: 'say two' })).result, { stopReason: 'completed', output: /two/ });
+  t.equal(rig.started.length, 1);
+});
+
+t.test('a cancel ends its commands; a kill of it leaves none either', async (t) => {
+  const { rig } = selfRig(t, { disposeEofGraceMs: 300 }, ['--permission-mode', 'full-access']);
+  for (const end of ['cancel', 'kill'] as const) {
+    const file = join(rig.dir, end);
+    const request = await rig.start({ prompt: `run touch ${file}; sleep 300` });
+    await fileAppears(file);
+    if (end === 'cancel') await rig.broker.cancelSubagent('s1', request.runId);
+    else signalGroup(rig.started.at(-1) ?? 0, 'SIGKILL');
+    const { result } = await newsWhere(rig.broker, request, (news) => news.result !== undefined);
+    t.equal(result?.stopReason, end === 'cancel' ? 'aborted' : 'error');
+    await rig.broker.disposeSubagent('s1', request.runId);
+    t.same(rig.left(), [], 'no command is left');
+  }
+});
