@@ -145,18 +145,15 @@ export class BatchRun {
   /** Fulfils at the first event, already here or yet to come, that matches. */
   async event(matches: (event: RunEvent) => boolean, what: string): Promise<void> {
     if (this.events.some(matches)) return;
-    await new Promise<void>((resolve, reject) => {
-      const fail = (): void => reject(new Error(`${what} did not come; stderr: ${this.stderr}; stdout: ${this.stdout.slice(-2000)}`));
-      const timer = setTimeout(fail, deadlineMs);
-      void this.exited.then(() => (this.events.some(matches) ? undefined : fail()));
-      this.#waiters.add({
-        matches,
-        resolve: () => {
-          clearTimeout(timer);
-          resolve();
-        },
-      });
+    const came = new Promise<void>((resolve) => this.#waiters.add({ matches, resolve }));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, deadlineMs);
     });
+    await Promise.race([came, this.exited, late]);
+    clearTimeout(timer);
+    if (this.events.some(matches)) return;
+    throw new Error(`${what} did not come; stderr: ${this.stderr}; stdout: ${this.stdout.slice(-2000)}`);
   }
 
   async running(key: string): Promise<void> {
