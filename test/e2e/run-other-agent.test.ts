@@ -18,7 +18,13 @@ t.test('another agent is driven with its own manners, and held to mode, policy a
     { id: 'text', prompt: ['say first', 'say before\ntool read\nsay Final\nlate  words'], cwd },
     { id: 'default', prompt: 'ask read\nask edit\nask execute', cwd },
     { id: 'edits', prompt: 'ask read\nask edit\nask execute\nask fetch', cwd, mode: 'accept-edits' },
-    { id: 'policy', prompt: 'ask read\nask edit\nask execute', cwd, policy: 'reads.json', mode: 'full-access' },
+    {
+      id: 'policy',
+      prompt: `ask read ${join(cwd, 'a.txt')}\nask read\nask edit ${join(cwd, 'a.txt')}\nask execute`,
+      cwd,
+      policy: 'reads.json',
+      mode: 'full-access',
+    },
     { id: 'wall', prompt: 'say working\nhang', cwd, budget: { maxWallMs: 150 } },
     { id: 'wall-passed', prompt: 'hang', cwd, budget: { maxWallMs: 150 }, check: 'true' },
     { id: 'refusal', prompt: 'stop refusal', cwd },
@@ -35,7 +41,7 @@ t.test('another agent is driven with its own manners, and held to mode, policy a
   t.match(scene.result('text'), { status: 'completed', text: 'Final words', stopReason: 'end_turn', logPath: undefined });
   t.equal(scene.result('default').text, 'read:yes edit:no execute:no ');
   t.equal(scene.result('edits').text, 'read:yes edit:yes execute:no fetch:no ');
-  t.equal(scene.result('policy').text, 'read:yes edit:no execute:yes ');
+  t.equal(scene.result('policy').text, 'read:yes read:no edit:no execute:yes ', 'a file that is not named may be any');
   t.match(scene.result('wall'), { status: 'budget', text: 'working', stopReason: 'cancelled' });
   t.match(scene.result('wall-passed'), { status: 'passed' });
   t.match(scene.result('refusal'), { status: 'error', errorClass: 'model' });
@@ -47,7 +53,7 @@ t.test('another agent is driven with its own manners, and held to mode, policy a
   t.equal(scene.result('flood').text, 'done');
   t.match(scene.result('worktree'), { status: 'passed', patch: '' });
   t.match(run.events[0], { agent: 'other-agent 1' });
-  t.match(run.stderr, /5 permission requests were refused/);
+  t.match(run.stderr, /6 permission requests were refused/);
   await scene.nothingLeft(t, [repo]);
 });
 

@@ -2,7 +2,7 @@
  * A small ACP agent that is not this program: it knows nothing of `_meta["dsh-acp"]`, and has the manners of real ones: it prints notices on
  * stdout, sends updates that no schema knows, and some of them behind its answer. What it does is in the prompt, a word a line:
  *
- * `say TEXT` · `late TEXT` behind the answer · `tool KIND` shows a call · `ask KIND` asks for permission and says what came of it · `hang` never
+ * `say TEXT` · `late TEXT` behind the answer · `tool KIND` shows a call · `ask KIND [PATH …]` asks for permission and says what came of it · `hang` never
  * ends unless cancelled · `deaf` not even then · `die` · `fail CODE` · `cost USD` · `env NAME` · `flood N` lines · `stop REASON`
  */
 import { createInterface } from 'node:readline';
@@ -40,6 +40,8 @@ async function prompt(id: unknown, sessionId: string, lines: readonly string[]):
         update(sessionId, { sessionUpdate: 'tool_call', toolCallId: `c${++calls}`, title: value, kind: value, status: 'completed' });
         break;
       case 'ask': {
+        const [kind, ...paths] = rest;
+        const locations = paths.map((path) => ({ path }));
         const askId = `ask-${++requests}`;
         const options = [
           { optionId: 'no', name: 'No', kind: 'reject_once' },
@@ -49,10 +51,10 @@ async function prompt(id: unknown, sessionId: string, lines: readonly string[]):
         send({
           id: askId,
           method: 'session/request_permission',
-          params: { sessionId, toolCall: { toolCallId: `c${++calls}`, title: value, kind: value }, options },
+          params: { sessionId, toolCall: { toolCallId: `c${++calls}`, title: value, kind, locations }, options },
         });
         const result = await new Promise<any>((resolve) => asked.set(askId, resolve));
-        text(sessionId, `${value}:${result?.outcome?.optionId ?? result?.outcome?.outcome} `);
+        text(sessionId, `${kind}:${result?.outcome?.optionId ?? result?.outcome?.outcome} `);
         break;
       }
       case 'hang':

@@ -1,16 +1,16 @@
 /**
  * Answers an agent that asks for permission, where no person is there: by the policies, else by the mode. What is not clearly granted is refused.
  *
- * What a call does is known here only as far as the agent says it. A rule that allows needs every one of its members to be met for certain;
- * one that asks or denies holds as well where that cannot be known. This server evaluates policies itself: what it still asks is refused.
+ * What a call does is known here only as far as the agent says it. It is decided as a call of this server would be, and what that would ask a
+ * person is refused; a rule that asks or denies holds as well where it cannot be known whether it is meant.
  */
 import { homedir } from 'node:os';
-import { isAbsolute, relative, resolve } from 'node:path';
 import type { RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk';
 import type { PermissionMode } from '../../../shared/events.ts';
-import { globPattern } from '../../../shared/glob-pattern.ts';
-import type { PolicyAccessKind, PolicyRule, PolicyRules } from '../../../shared/policy-rules.ts';
-import { membersOf } from './agent-answer.ts';
+import { CompiledPolicy } from '../../../shared/permission/compiled-policy.ts';
+import { decideAccess, type ResolvedAccess, refusedByMode } from '../../../shared/permission/mode-policy.ts';
+import type { PolicyRule, PolicyRules } from '../../../shared/policy-rules.ts';
+import { canonical, type KnownCall, knownCall } from './known-call.ts';
 
 export interface PermissionRules {
   /** Each must allow. Without any, the mode decides. */
@@ -19,20 +19,6 @@ export interface PermissionRules {
   /** Of the session. Absolute. */
   readonly cwd: string;
 }
-
-type Call = RequestPermissionRequest['toolCall'];
-
-/** `undefined` where it cannot be known. */
-interface KnownCall {
-  readonly name: string | undefined;
-  readonly access: PolicyAccessKind | undefined;
-  /** Absolute. Empty when the call names none. */
-  readonly paths: readonly string[];
-  readonly words: readonly string[] | undefined;
-}
-
-/** `undefined` answers that it cannot be known. */
-type Match = boolean | undefined;
 
 export function answerPermission({ options, toolCall }: RequestPermissionRequest, rules: PermissionRules): RequestPermissionResponse {
   const kinds = isAllowed(toolCall, rules) ? (['allow_once'] as const) : (['reject_once', 'reject_always'] as const);
@@ -45,101 +31,45 @@ export function isGrant(answer: RequestPermissionResponse, { options }: RequestP
   return outcome.outcome === 'selected' && options.some(({ optionId, kind }) => optionId === outcome.optionId && kind === 'allow_once');
 }
 
-function isAllowed(toolCall: Call, { policies, mode, cwd }: PermissionRules): boolean {
+function isAllowed(toolCall: RequestPermissionRequest['toolCall'], { policies, mode, cwd: given }: PermissionRules): boolean {
+  const cwd = canonical(given);
+  if (cwd === undefined) return false;
   const call = knownCall(toolCall, cwd);
-  if (policies.length === 0) return allowedByMode(mode, call.access);
-  return policies.every((policy) => allowedByPolicy(policy, call, cwd));
-}
-
-function allowedByPolicy(policy: PolicyRules, call: KnownCall, cwd: string): boolean {
-  for (const rule of policy.rules) {
-    const match = matches(rule, call, cwd);
-    if (rule.action !== 'allow' && match !== false) return false;
+  if (policies.length === 0) return allowedByMode(mode, call.access, cwd);
+  if (call.access === undefined || refusedByMode(mode, call.access) !== undefined) return false;
+  const { name: toolName = '', access } = call;
+  return policies.every((policy) => {
+    const rules = policy.rules.map((rule) => (rule.action === 'allow' ? rule : whereUnknown(rule, call)));
+    const verdict = new CompiledPolicy({ ...policy, rules }, { cwd, home: canonical(homedir()) }).decide({ toolName, access });
+    if (verdict === undefined) return policy.fallback === 'allow';
     // Nobody here can cut the network of another agent's command.
-    if (rule.action === 'allow' && match === true) return rule.network !== 'none';
-  }
-  return policy.fallback === 'allow';
-}
-
-function allowedByMode(mode: PermissionMode, access: PolicyAccessKind | undefined): boolean {
-  if (mode === 'full-access') return true;
-  return access === 'read' || access === 'none' || (mode === 'accept-edits' && access === 'write');
-}
-
-function knownCall(toolCall: Call, cwd: string): KnownCall {
-  const name = membersOf(toolCall)['name'];
-  return {
-    name: typeof name === 'string' ? name : undefined,
-    access: accessByKind[toolCall.kind ?? 'other'],
-    paths: (toolCall.locations ?? []).map(({ path }) => resolve(cwd, path)),
-    words: wordsOf(toolCall.rawInput),
-  };
-}
-
-/** By ACP's kinds; the others say nothing about what is touched. */
-const accessByKind: Readonly<Record<string, PolicyAccessKind>> = {
-  read: 'read',
-  search: 'read',
-  edit: 'write',
-  delete: 'write',
-  move: 'write',
-  execute: 'execute',
-  think: 'none',
-};
-
-/** The command, if it is plainly one argv: no shell syntax in it. */
-function wordsOf(rawInput: unknown): readonly string[] | undefined {
-  const { command } = membersOf(rawInput);
-  if (Array.isArray(command) && command.every((word) => typeof word === 'string')) return command;
-  return typeof command === 'string' && /^[\w@%+=:,./-]+(?: +[\w@%+=:,./-]+)*$/.test(command) ? command.split(/ +/) : undefined;
-}
-
-function matches(rule: PolicyRule, call: KnownCall, cwd: string): Match {
-  return every([
-    rule.tools === undefined ? true : call.name === undefined ? undefined : someWord(rule.tools, call.name),
-    rule.access === undefined ? true : call.access === undefined ? undefined : rule.access.includes(call.access),
-    rule.paths === undefined ? true : pathsMatch(rule.paths, call, cwd),
-    rule.commands === undefined ? true : commandsMatch(rule.commands, call),
-    // Which agent another one delegates to is its own affair.
-    rule.providers === undefined ? true : call.access === undefined ? undefined : false,
-  ]);
-}
-
-function every(parts: readonly Match[]): Match {
-  if (parts.includes(false)) return false;
-  return parts.includes(undefined) ? undefined : true;
-}
-
-function someWord(patterns: readonly string[], word: string): boolean {
-  return patterns.some((pattern) => wildcard(pattern).test(word));
-}
-
-/** `*` stands for any characters. */
-function wildcard(pattern: string): RegExp {
-  const parts = pattern.split('*').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
-  return new RegExp(`^${parts.join('[^]*')}$`);
-}
-
-function pathsMatch(globs: readonly string[], { paths, access }: KnownCall, cwd: string): Match {
-  if (paths.length === 0) return access === 'read' || access === 'write' ? undefined : false;
-  return paths.every((path) => globs.some((glob) => globMatches(glob, path, cwd)));
-}
-
-function globMatches(glob: string, path: string, cwd: string): boolean {
-  const inside = relative(cwd, path);
-  if (glob === '.') return inside === '';
-  const full = glob.startsWith('~/') ? `${homedir()}/${glob.slice(2)}` : glob;
-  if (isAbsolute(full)) return globPattern(full)?.test(path.slice(1)) === true;
-  return !inside.startsWith('..') && globPattern(full.startsWith('./') ? full : `./${full}`)?.test(inside) === true;
-}
-
-function commandsMatch(commands: readonly (readonly string[])[], { words, access }: KnownCall): Match {
-  if (access !== undefined && access !== 'execute') return false;
-  if (words === undefined) return undefined;
-  return commands.some((pattern) => {
-    const open = pattern.at(-1) === '...';
-    const fixed = open ? pattern.slice(0, -1) : pattern;
-    const fits = open ? words.length >= fixed.length : words.length === fixed.length;
-    return fits && fixed.every((word, index) => wildcard(word).test(words[index] ?? ''));
+    return verdict.action === 'allow' && (access.kind !== 'execute' || verdict.network === undefined);
   });
+}
+
+/** What a rule that restricts says where the tool's name, or the program of a command, cannot be known: it may be meant. */
+function whereUnknown(rule: PolicyRule, { name, isPlain }: KnownCall): PolicyRule {
+  const { tools, ...anyTool } = rule;
+  const named = tools === undefined || name !== undefined ? rule : anyTool;
+  if (named.commands === undefined || isPlain) return named;
+  const { commands: _commands, paths: _paths, ...anyCommand } = named;
+  return { ...anyCommand, access: ['execute'] };
+}
+
+function allowedByMode(mode: PermissionMode, access: ResolvedAccess | undefined, cwd: string): boolean {
+  if (mode === 'full-access') return true;
+  switch (access?.kind) {
+    case 'none':
+      return true;
+    case 'read':
+    case 'write':
+      if (access.kind === 'write' && mode !== 'accept-edits') return false;
+      // Which file it is may be left unsaid; one that is named must be one that this server would not ask about.
+      return access.paths.length === 0 || decideAccess(mode, access, { cwd, grants: new Set() }).kind === 'allow';
+    case 'execute':
+    case 'delegate':
+    case undefined:
+    default:
+      return false;
+  }
 }

@@ -88,7 +88,7 @@ t.test('what an agent asks is granted only where policies, or else the mode, all
   t.notOk(granted({ kind: 'execute', rawInput: { command: 'npm test; rm -rf /' } }, policy(tests)));
   t.notOk(granted({ kind: 'execute', rawInput: { command: 'npm test' } }, policy([{ ...tests[0], network: 'none' }])));
   const noGit = [{ action: 'deny', commands: [['git', '...']] }];
-  t.ok(granted({ kind: 'read' }, policy(noGit, 'allow')));
+  t.ok(granted({ kind: 'read', locations: [{ path: '/w/a.js' }] }, policy(noGit, 'allow')));
   t.ok(granted({ kind: 'execute', rawInput: { command: 'ls' } }, policy(noGit, 'allow')));
   t.notOk(granted({ kind: 'execute', rawInput: { command: 'git push' } }, policy(noGit, 'allow')));
   t.notOk(granted({ kind: 'execute', rawInput: { command: 'x=git; $x push' } }, policy(noGit, 'allow')), 'it may be what is denied');
