@@ -182,7 +182,7 @@ await t.test('the model reads links as quoted references, the persona, and only 
   const link = { type: 'resource_link', name: 'a "b"\nc', uri: 'file:///srv/a.ts' };
   const prompt = [{ type: 'text', text: 'Look at' }, link, { type: 'text', text: '{"tokens":3}' }];
   t.match(await server.request('session/prompt', { sessionId, prompt }), { result: { stopReason: 'end_turn' } });
-  const body = models.requests.at(-1)?.body as any;
+  const body = models.requests.at(-1)?.body;
   const asked = body.messages.filter((message: any) => message.role === 'user').map((message: any) => message.content);
   t.ok(asked.some((content: string) => content.includes('Look at\n\n[resource "a \\"b\\" c" "file:///srv/a.ts"]\n\n{"tokens":3}')));
   t.match(body.messages[0], { role: 'system', content: /north wing/ });

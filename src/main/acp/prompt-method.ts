@@ -7,6 +7,7 @@ import type { JsonObject } from '../../shared/errors.ts';
 import type { Budget } from '../../shared/session-options.ts';
 import type { PromptResult } from '../sessions/pending-prompt.ts';
 import type { AgentAppParts } from './agent-app.ts';
+import { present } from './meta/budget.ts';
 import { extensionName } from './meta/extension.ts';
 import { promptOptions } from './meta/prompt-options.ts';
 import { promptContent } from './prompt-content.ts';
@@ -19,8 +20,15 @@ export async function prompt(parts: AgentAppParts, params: PromptRequest, signal
   return promptResponse(await sessions.get(params.sessionId).prompt(content, options, signal));
 }
 
-function promptResponse({ ok: _, stopReason, usage, left, ...rest }: PromptResult): PromptResponse {
-  const answer = { usage: { ...usage }, ...rest, ...(left === undefined ? {} : { left: budgetOnWire(left) }) };
+function promptResponse({ stopReason, usage, text, structured, spent, left, stored }: PromptResult): PromptResponse {
+  const answer = present({
+    usage: { ...usage },
+    text,
+    structured,
+    spent,
+    left: left === undefined ? undefined : budgetOnWire(left),
+    stored,
+  });
   return { stopReason, _meta: { [extensionName]: answer } };
 }
 

@@ -173,7 +173,7 @@ export class PromptQueue {
   }
 }
 
-export function keyConflict(): ServerError {
+function keyConflict(): ServerError {
   return new ServerError('KEY_CONFLICT', 'The prompt has the key of an earlier one of this session, and another content.');
 }
 
@@ -183,9 +183,13 @@ function settleDeparted(prompt: PendingPrompt, how: Departure): void {
 }
 
 /** What the turn used and said before it failed is part of the answer. */
-function failureOf({ ok: _, error, ...more }: Extract<TurnOutcome, { ok: false }>): ServerError {
-  const { usage, ...rest } = more;
-  const data: JsonObject = { ...error.data, ...(usage === undefined ? {} : { usage: usage as unknown as JsonObject }), ...rest };
+function failureOf({ error, usage, text, stored }: Extract<TurnOutcome, { ok: false }>): ServerError {
+  const data: JsonObject = {
+    ...error.data,
+    ...(usage === undefined ? {} : { usage: usage as unknown as JsonObject }),
+    ...(text === undefined ? {} : { text }),
+    ...(stored === undefined ? {} : { stored }),
+  };
   return fromWireError({ ...error, data });
 }
 

@@ -18,14 +18,11 @@ export interface StoredTurnParts {
 
 /** `undefined` for a key that the session has never seen: its prompt is to be run. Never rejects. */
 export function storedTurn(key: PromptKey | undefined, parts: StoredTurnParts): Promise<TurnOutcome> | undefined {
-  switch (key === undefined ? 'unknown' : parts.keyedTurns.stateOf(key)) {
-    case 'unknown':
-      return undefined;
-    case 'conflict':
-      return Promise.resolve({ ok: false, error: toWireError(conflict()) });
-    default:
-      return readBack(parts.keyedTurns.turnOf(key as PromptKey), parts);
-  }
+  if (key === undefined) return undefined;
+  const state = parts.keyedTurns.stateOf(key);
+  if (state === 'unknown') return undefined;
+  if (state === 'conflict') return Promise.resolve({ ok: false, error: toWireError(conflict()) });
+  return readBack(parts.keyedTurns.turnOf(key), parts);
 }
 
 async function readBack(turn: number | undefined, { replay, answersWithText }: StoredTurnParts): Promise<TurnOutcome> {

@@ -42,8 +42,7 @@ function checkPart(part: Record<string, unknown>, lookup: Record<string, unknown
 
 function compiles(pattern: unknown): boolean {
   try {
-    new RegExp(String(pattern), 'u');
-    return typeof pattern === 'string';
+    return typeof pattern === 'string' && new RegExp(pattern, 'u') instanceof RegExp;
   } catch {
     // The answer says so.
     return false;

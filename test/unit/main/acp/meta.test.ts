@@ -16,7 +16,7 @@ async function refused(act: () => unknown): Promise<string> {
     return 'accepted';
   } catch (error) {
     if (!(error instanceof ServerError) || error.code !== 'INVALID_PARAMS') throw error;
-    return `${String(error.data?.['field'])} | ${error.message}`;
+    return `${JSON.stringify(error.data?.['field']).replaceAll('\\"', '"').slice(1, -1)} | ${error.message}`;
   }
 }
 
