@@ -68,8 +68,8 @@ t.test('a trajectory is what the model server was asked, message by message, and
     'nothing was tested on an empty conversation',
   );
   t.same(
-    line!.tools.map((tool) => tool.function.name),
-    asked.tools.map((tool: any) => tool.function.name),
+    line!.tools.map((tool) => tool.function),
+    asked.tools.map((tool: any) => tool.function),
   );
   const usage = scene.result('talk').usage!;
   t.match(line!.usage, { completion_tokens: usage.outputTokens, prompt_tokens: usage.inputTokens + usage.cacheReadTokens, steps: 4 });

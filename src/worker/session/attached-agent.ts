@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
+import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { LoadOutcome, SessionApi, SessionTask, TurnOutcome } from '../../shared/thread-protocol.ts';
 import { abortableSleep } from '../agent/abortable-sleep.ts';
@@ -74,6 +75,7 @@ export class AttachedAgent implements SessionApi {
         this.#keyedTurns.observe(event);
         screen.show(event);
         this.#tracer?.take(event);
+        if (event.type === 'request/header') keepToolSchemas(task.logPath, event.data.toolsHash, this.#tools.schemas());
       },
       showChunk: (chunk) => screen.showChunk(chunk),
     });

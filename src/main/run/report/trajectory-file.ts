@@ -1,6 +1,7 @@
 /**
  * Writes a run's trajectories for training: a JSON line for each attempt, with the reward that its check gave.
  */
+import { readToolSchemas } from '../../../shared/log/tool-schemas.ts';
 import type { JobResult } from '../job-result.ts';
 import { FileSink } from './file-sink.ts';
 import { readSessionLog } from './read-log.ts';
@@ -24,12 +25,18 @@ export interface TrajectoryLine {
   /** Whether system text or tools changed on the way; the last ones are given. */
   readonly header_changed: boolean;
   readonly messages: readonly ChatMessage[];
-  /** In the form of OpenAI's API; a log knows names only. */
-  readonly tools: readonly { readonly type: 'function'; readonly function: { readonly name: string } }[];
+  /** In the form of OpenAI's API. Names only where the state directory does not hold the schemas. */
+  readonly tools: readonly { readonly type: 'function'; readonly function: ToolFunction }[];
   readonly usage: TrajectoryUsage | null;
   readonly model: string | null;
   readonly stop_reason: string | null;
   readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface ToolFunction {
+  readonly name: string;
+  readonly description?: string;
+  readonly parameters?: object;
 }
 
 /** `prompt_tokens` has cache reads in it, `completion_tokens` reasoning, as providers count. */
@@ -113,9 +120,14 @@ async function fromLog({ logPath }: JobResult): Promise<Seen | undefined> {
     compactions: trajectory.compactions,
     header_changed: trajectory.headerChanged,
     messages,
-    tools: trajectory.tools.map((name) => ({ type: 'function', function: { name } })),
+    tools: toolsOf(trajectory, logPath).map((tool) => ({ type: 'function', function: tool })),
     model: trajectory.model ?? null,
   };
+}
+
+function toolsOf({ tools, toolsHash }: Trajectory, logPath: string): readonly ToolFunction[] {
+  const schemas = toolsHash === undefined ? undefined : readToolSchemas(logPath, toolsHash);
+  return schemas ?? tools.map((name) => ({ name }));
 }
 
 function fromResult({ text }: JobResult, prompts: readonly string[]): Seen {

@@ -55,6 +55,11 @@ export class Trajectory {
     return this.#header?.tools ?? [];
   }
 
+  /** Names the schemas of the tools. */
+  get toolsHash(): string | undefined {
+    return this.#header?.toolsHash;
+  }
+
   /** Whether instructions or tools changed on the way; the last ones stand in front. */
   get headerChanged(): boolean {
     return this.#headers > 1;
