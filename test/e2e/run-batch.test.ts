@@ -189,6 +189,7 @@ t.test('a failure that may pass is tried again, but not behind a tool that has r
   const args = [
     `--base-url=${model.baseUrl}`,
     ...'--model m --dialect generic --max-retries 0 --retry-delay 20ms --concurrency 1 --mode full-access'.split(' '),
+    ...'--price-input 1000 --price-output 1000 --max-cost 1000000'.split(' '),
   ];
   model.enqueue(fault, fault, { text: ['at last'] });
   model.enqueue(call, fault);
@@ -206,6 +207,7 @@ t.test('a failure that may pass is tried again, but not behind a tool that has r
   t.match(scene.result('has-run'), { status: 'error', errorClass: 'model', tries: 1 });
   t.match(scene.result('idempotent'), { status: 'completed', text: 'again', tries: 2 });
   t.match(scene.result('for-good'), { status: 'error', errorClass: 'model', tries: 1 });
+  t.ok((scene.result('idempotent').costUsd ?? 0) > 0, 'what it cost is told');
   t.equal(readFileSync(join(cwd, 'ran'), 'utf8'), 'x\nx\n');
   t.equal(run.events.filter(({ type }) => type === 'job/retry').length, 3);
 });

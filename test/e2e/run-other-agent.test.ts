@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { otherAgent, RunScene } from '../support/batch-run.ts';
+import { cliPath } from '../support/server-process.ts';
 
 const agent = ['--agent', otherAgent[0]!, ...otherAgent.slice(1).map((arg) => `--agent-arg=${arg}`), '--retry-delay', '20ms'];
 
@@ -63,6 +64,7 @@ t.test('an agent that dies is started again; its jobs are lost, and tried again 
   const path = scene.jobs([
     { id: 'first', prompt: 'say ok', cwd },
     { id: 'dies', prompt: 'die', cwd },
+    { id: 'goes', prompt: 'flood 200\nsay last words\nbye', cwd },
     { id: 'after', prompt: 'say alive', cwd },
   ]);
   const run = await scene.run(path, [...agent, '--concurrency', '1', '--retries', '1']);
@@ -73,7 +75,24 @@ t.test('an agent that dies is started again; its jobs are lost, and tried again 
     tries: 2,
     error: /ended with code 7; its stderr: other agent: ready/,
   });
+  t.match(scene.result('goes'), { status: 'completed', text: 'last words', tries: 1 });
   t.match(scene.result('after'), { status: 'completed', text: 'alive' });
+  await scene.nothingLeft(t);
+});
+
+t.test('a server of this kind that somebody else configured is held to the policy of the run, and takes no second one', async (t) => {
+  const scene = new RunScene(t);
+  const policy = { rules: [{ action: 'deny', access: ['execute'] }], fallback: 'allow' };
+  writeFileSync(join(scene.dir, 'policy.json'), JSON.stringify(policy));
+  const path = scene.jobs([
+    { id: 'denied', prompt: 'run touch there', cwd: '.', check: 'test ! -e there' },
+    { id: 'two', prompt: 'say no', cwd: '.', policy },
+  ]);
+  const server = ['--agent', `${process.execPath} ${cliPath} serve --model scripted --pace-ms 0`];
+  const run = await scene.run(path, [...server, '--policy-file', 'policy.json', '--mode', 'full-access']);
+  t.equal(await run.exited, 1, run.stderr);
+  t.match(scene.result('denied'), { status: 'passed', usage: { toolCalls: 1 } });
+  t.match(scene.result('two'), { status: 'error', errorClass: 'request', error: /takes one/ });
   await scene.nothingLeft(t);
 });
 

@@ -1,6 +1,6 @@
 /** What is left when a batch run, or its agent, is stopped or killed: nothing but whole results, and no result twice. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
@@ -10,11 +10,17 @@ import { fileAppears } from '../support/file-appears.ts';
 
 const mode = 'full-access';
 
-/** The agent's process: the one that serves. */
-function agentPid(scene: RunScene): number {
-  const found = markedProcesses(scene.dir).find(({ pid }) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0serve\0'));
-  if (found === undefined) throw new Error('there is no agent');
-  return found.pid;
+/** The process of the scene with this command line, once it is there. */
+async function processWith(scene: RunScene, words: RegExp): Promise<number> {
+  const deadline = performance.now() + 20_000;
+  for (;;) {
+    for (const { pid } of markedProcesses(scene.dir)) {
+      const path = `/proc/${pid}/cmdline`;
+      if (existsSync(path) && words.test(readFileSync(path, 'utf8').replaceAll('\0', ' '))) return pid;
+    }
+    if (performance.now() > deadline) throw new Error(`no process is ${words.source}`);
+    await delay(20);
+  }
 }
 
 const outcomeOf = (run: BatchRun): any => run.events.findLast(({ type }) => type === 'run/end');
@@ -131,11 +137,22 @@ t.test('a killed server is started again; a job whose tools had run is lost, the
   const run = scene.start([path, '--out', scene.out, '--json', '--retry-delay', '20ms', ...scripted]);
   await Promise.all([fileAppears(join(cwd, 'holding-1')), fileAppears(join(cwd, 'holding-2')), run.running('speaks')]);
   scene.folder('work/free');
-  process.kill(agentPid(scene), 'SIGKILL');
+  process.kill(await processWith(scene, /cli\.js serve /), 'SIGKILL');
   t.equal(await run.exited, 1, run.stderr);
   t.match(scene.result('has-run'), { status: 'error', errorClass: 'lost', tries: 1, error: /the agent was lost: it was ended by SIGKILL/ });
   t.match(scene.result('idempotent'), { status: 'completed', tries: 2 });
   t.match(scene.result('speaks'), { status: 'completed', tries: 2 });
+  await scene.nothingLeft(t);
+});
+
+t.test('a run whose agent never answers can be stopped all the same', async (t) => {
+  const scene = new RunScene(t);
+  const run = scene.start([scene.jobs([{ id: 'a', prompt: 'say a', cwd: '.' }]), '--out', scene.out, '--agent', 'sleep 61']);
+  await processWith(scene, /^sleep 61/);
+  run.child.kill('SIGINT');
+  run.child.kill('SIGTERM');
+  t.equal(await run.exited, 3, run.stderr);
+  t.same(scene.results(), []);
   await scene.nothingLeft(t);
 });
 

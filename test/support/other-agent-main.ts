@@ -3,7 +3,7 @@
  * stdout, sends updates that no schema knows, and some of them behind its answer. What it does is in the prompt, a word a line:
  *
  * `say TEXT` · `late TEXT` behind the answer · `tool KIND` shows a call · `ask KIND [PATH …]` asks for permission and says what came of it · `hang` never
- * ends unless cancelled · `deaf` not even then · `die` · `fail CODE` · `cost USD` · `env NAME` · `flood N` lines · `stop REASON`
+ * ends unless cancelled · `deaf` not even then · `die` · `bye` behind the answer · `fail CODE` · `cost USD` · `env NAME` · `flood N` lines · `stop REASON`
  */
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,6 +25,7 @@ process.stderr.write('other agent: ready\n');
 async function prompt(id: unknown, sessionId: string, lines: readonly string[]): Promise<void> {
   let stopReason = 'end_turn';
   let late = '';
+  let bye = false;
   const cancelled = new Promise<void>((resolve) => cancels.set(sessionId, resolve));
   for (const line of lines) {
     const [word = '', ...rest] = line.split(' ');
@@ -67,6 +68,9 @@ async function prompt(id: unknown, sessionId: string, lines: readonly string[]):
       case 'die':
         process.exit(7);
         break;
+      case 'bye':
+        bye = true;
+        break;
       case 'fail':
         send({ id, error: { code: Number(value), message: 'The other agent failed.', data: { details: 'as it was asked to' } } });
         return;
@@ -90,6 +94,7 @@ async function prompt(id: unknown, sessionId: string, lines: readonly string[]):
     }
   }
   send({ id, result: { stopReason } });
+  if (bye) process.stdout.write('', () => process.exit(0));
   if (late !== '') {
     await delay(20);
     text(sessionId, late);

@@ -115,12 +115,14 @@ export class Batch {
         env: process.env,
         runId: run.id,
         clientVersion: version,
+        signal: this.#stop.cancelSignal,
         onBroken: (why) => this.#stop.cancel('agent', why),
       });
       // A command that is wrong shows before any job has a result.
       agentName = await this.#host.acquire().then(
         (connection) => connection.agentName,
         (error: Error) => {
+          if (this.#stop.isCancelled) return agentName;
           throw configError({ key: '--agent', expected: `a command that speaks ACP, but ${error.message}`, where: 'command line' });
         },
       );

@@ -1,6 +1,7 @@
 /**
  * One ACP connection to one agent process, spoken through the SDK: `initialize`, and then the sessions of many jobs beside each other.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   client,
   type ClientConnection,
@@ -22,6 +23,8 @@ const initializeLimitMs = 120_000;
 const newSessionLimitMs = 120_000;
 const closeLimitMs = 10_000;
 const shownErrorChars = 600;
+/** A grandchild may hold the agent's output open for ever. */
+const lastWordsMs = 1_000;
 
 /** Who gets what the agent sends for a session. */
 export interface SessionListener {
@@ -52,23 +55,18 @@ export class AgentConnection {
         return this.#listeners.get(params.sessionId)?.decide(params) ?? { outcome: { outcome: 'cancelled' } };
       })
       .connect(stream);
-    this.lost = Promise.race([
-      this.process.ended,
-      this.#connection.closed.then(async () => {
-        // Its exit says more than the end of its output, and comes at the same time.
-        const patience = new Promise<string>((resolve) => setTimeout(resolve, 1_000, 'it closed its output').unref());
-        return await Promise.race([this.process.ended, patience]);
-      }),
-    ]).then((why) => {
-      this.#isLost = true;
-      this.#connection.close();
-      return why;
-    });
+    this.lost = this.#watch();
   }
 
-  /** Starts the agent and initializes it. @throws AgentFault of class `agent`; then nothing of it is left */
-  static async start(command: AgentCommand, clientVersion: string): Promise<AgentConnection> {
+  /**
+   * Starts the agent and initializes it. An abort ends the start, and does nothing later.
+   *
+   * @throws AgentFault of class `agent`; then nothing of it is left
+   */
+  static async start(command: AgentCommand, clientVersion: string, signal: AbortSignal): Promise<AgentConnection> {
     const connection = new AgentConnection(command);
+    const giveUp = (): void => connection.process.kill();
+    signal.addEventListener('abort', giveUp, { once: true });
     try {
       connection.#initialized = await connection.request<InitializeResponse>(
         methods.agent.initialize,
@@ -90,6 +88,8 @@ export class AgentConnection {
       await connection.process.stop();
       const words = `the agent did not start: ${fault.message}${tail === '' || fault.message.includes(tail) ? '' : `; its stderr: ${tail}`}`;
       throw new AgentFault('agent', words, { retryable: true });
+    } finally {
+      signal.removeEventListener('abort', giveUp);
     }
   }
 
@@ -161,6 +161,18 @@ export class AgentConnection {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Its exit says more than the end of its output, and what it wrote last is still on its way then: both are waited for, a while. */
+  async #watch(): Promise<string> {
+    const { closed } = this.#connection;
+    await Promise.race([this.process.ended, closed]);
+    const patience = delay(lastWordsMs, undefined, { ref: false });
+    const why = await Promise.race([this.process.ended, patience.then(() => 'it closed its output')]);
+    await Promise.race([closed, patience]);
+    this.#isLost = true;
+    this.#connection.close();
+    return why;
   }
 
   #lostText(why: string): string {

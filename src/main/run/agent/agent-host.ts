@@ -13,6 +13,8 @@ export interface AgentHostOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly runId: string;
   readonly clientVersion: string;
+  /** Ends a start that is under way. */
+  readonly signal: AbortSignal;
   /** It could not be started this often in a row: there is no sense in going on. */
   readonly onBroken: (why: string) => void;
 }
@@ -57,11 +59,15 @@ export class AgentHost {
   }
 
   async #start(): Promise<AgentConnection> {
-    const { argv, cwd, env, runId, clientVersion, onBroken } = this.#options;
+    const { argv, cwd, env, runId, clientVersion, signal, onBroken } = this.#options;
     this.#generation += 1;
     const part = `agent-${this.#generation}`;
     try {
-      const connection = await AgentConnection.start({ argv, cwd, env: { ...env, [markVariable]: runMark(runId, part) } }, clientVersion);
+      const connection = await AgentConnection.start(
+        { argv, cwd, env: { ...env, [markVariable]: runMark(runId, part) } },
+        clientVersion,
+        signal,
+      );
       this.#failedStarts = 0;
       void connection.lost.then(async () => {
         await connection.process.stop();

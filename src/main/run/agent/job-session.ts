@@ -133,7 +133,7 @@ export class JobSession {
   async #open(): Promise<void> {
     const { attempt, cwd, defaults } = this.#plan;
     const mode = attempt.job.mode ?? defaults.mode;
-    const opened = await this.#connection.newSession(cwd, newSessionMeta(this.#connection, attempt, mode));
+    const opened = await this.#connection.newSession(cwd, newSessionMeta(this.#connection, attempt, { mode, policy: defaults.policy }));
     if (typeof opened?.sessionId !== 'string') {
       throw new AgentFault('agent', 'it answered session/new without a sessionId', { retryable: false });
     }
