@@ -55,6 +55,8 @@ export const abortedBeforeStart = 'subagent request was aborted before the ACP c
 const pollMs = 25_000;
 /** Between two polls: a child that streams is looked at so often, and not for every word. */
 const gapMs = 25;
+/** A young run is polled without a gap: many are over by then, and to them it would be most of their time. */
+const youngMs = 200;
 /** From a cancel to the settled result, should whoever runs the child not answer. */
 const cancelWaitMs = 300;
 
@@ -209,7 +211,7 @@ export class SubagentRun {
           return this.#end({ ...this.#localEnd('error'), diagnostic: 'Whoever ran the subagent does not know the run any more.' });
         seq = answer.value.seq;
         this.#take(answer.value);
-        if (this.#ended === undefined) await new Promise((resolve) => setTimeout(resolve, gapMs));
+        if (this.#ended === undefined && this.elapsedMs > youngMs) await new Promise((resolve) => setTimeout(resolve, gapMs));
       }
     } catch (error) {
       this.#fail(error);
