@@ -37,7 +37,7 @@ export interface SubagentProvider {
   readonly disposeEofGraceMs: number;
   /** From TERM to KILL. */
   readonly disposeGraceMs: number;
-  /** From the start to a ready remote session. */
+  /** From the request to a ready remote session, the wait for a place among `maxRunning` included. */
   readonly startTimeoutMs: number;
   /** A run whose child says nothing for this long ends with an error; `0` waits for ever. */
   readonly idleTimeoutMs: number;
@@ -65,7 +65,7 @@ export interface SubagentRequest {
   readonly cwd: string;
   /** Depth of the child: its parent's plus one. */
   readonly depth: number;
-  /** The delegating session's mode as the run starts, for a child that can start in it. */
+  /** The mode to start in, where the child takes one. Given to {@link selfProvider} alone: a process has a mode of its own. */
   readonly mode?: PermissionMode;
   /** The parent's deadline in epoch milliseconds, for a child that takes one. */
   readonly deadline?: number;

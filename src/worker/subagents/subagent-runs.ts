@@ -7,7 +7,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { LogEvent, PermissionMode } from '../../shared/events.ts';
-import type { SubagentApi, SubagentProvider, SubagentQuestion, SubagentUsage } from '../../shared/subagent-protocol.ts';
+import {
+  selfProvider,
+  type SubagentApi,
+  type SubagentProvider,
+  type SubagentQuestion,
+  type SubagentUsage,
+} from '../../shared/subagent-protocol.ts';
 import type { QuestionAsker } from '../permission/subagent-questions.ts';
 import { BackgroundJobs, type BackgroundJob } from './background-jobs.ts';
 import { abortedBeforeStart, jobIdOf, type RunEvent, SubagentRun } from './subagent-run.ts';
@@ -175,7 +181,8 @@ export class SubagentRuns {
         prompt,
         cwd,
         depth: depth + 1,
-        mode: mode(),
+        // What a process may do is set where it is configured: the parent's mode could be a looser one.
+        ...(provider === selfProvider ? { mode: mode() } : {}),
         ...left,
         spillDir,
       },

@@ -175,7 +175,9 @@ export class RunsRig {
     });
   }
 
-  start(more: { readonly background?: boolean; readonly description?: string; readonly signal?: AbortSignal } = {}) {
+  start(
+    more: { readonly background?: boolean; readonly description?: string; readonly provider?: string; readonly signal?: AbortSignal } = {},
+  ) {
     this.#calls += 1;
     return this.runs.start({
       callId: `call-${this.#calls}`,

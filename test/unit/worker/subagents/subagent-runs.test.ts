@@ -42,6 +42,13 @@ t.test('a run is logged from its start to its end, charged once, and disposed of
   t.notOk('output' in (rig.logged('subagent/end')[0] ?? {}), "a foreground run's output is its call's result");
 });
 
+t.test('a process is given no mode: its own may be a stricter one', async (t) => {
+  const rig = new RunsRig({ mode: () => 'full-access' });
+  await started(rig, { provider: 'other' });
+  t.notOk('mode' in rig.agents.child('agent-1').request);
+  await rig.runs.dispose();
+});
+
 t.test('an abort settles the run at once with what came, and the child is disposed of behind it', async (t) => {
   const rig = new RunsRig();
   const run = await started(rig);
