@@ -28,6 +28,7 @@ const needed = [
   'dist/worker/session-thread.cjs',
   'dist/worker/session-host.cjs',
   'dist/worker/broker.cjs',
+  'dist/worker/acp-client.js',
   'schemas/event-log.schema.json',
   'LICENSE',
 ];

@@ -209,6 +209,7 @@ t.test('the package holds the program and its documents, and nothing else', asyn
     'dist/worker/session-thread.cjs',
     'dist/worker/session-host.cjs',
     'dist/worker/broker.cjs',
+    'dist/worker/acp-client.js',
   ]) {
     t.ok(files.includes(wanted), `${wanted} is in the package`);
   }

@@ -11,7 +11,7 @@ import type {
   PromptResponse,
   RequestPermissionRequest,
   RequestPermissionResponse,
-} from '@agentclientprotocol/sdk/unstable';
+} from '@agentclientprotocol/sdk';
 import { ByteRing } from '../byte-ring.ts';
 import type { ProcessGroup } from '../process-group.ts';
 import { StreamPump } from '../stream-pump.ts';

@@ -1,7 +1,7 @@
 /**
  * The pipes of a child as the stream that the SDK wants: messages instead of bytes, in both directions.
  */
-import type { AnyMessage, Stream } from '@agentclientprotocol/sdk/unstable';
+import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import type { ProcessGroup } from '../process-group.ts';
 import { StreamPump } from '../stream-pump.ts';
 import { ChildInbox } from './child-inbox.ts';

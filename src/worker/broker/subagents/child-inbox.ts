@@ -4,7 +4,7 @@
  * Stands before the SDK for three reasons: the SDK answers every line that is no JSON with an error frame into the child;
  * it drops updates whose kind its schema does not know; and it bounds nothing. Trusts nothing that comes.
  */
-import type { AnyMessage, AnyNotification, AnyRequest, AnyResponse } from '@agentclientprotocol/sdk/unstable';
+import type { AnyMessage, AnyNotification, AnyRequest, AnyResponse } from '@agentclientprotocol/sdk';
 import { type DecodedFrame, FrameDecoder } from '../../../shared/framing/frame-decoder.ts';
 import { ByteAllowance } from './byte-allowance.ts';
 

@@ -4,7 +4,7 @@
  * Options beyond ACP travel in `_meta["dsh-acp"]` of `session/new`, and only to a child that announced them: one that
  * does not know them would ignore them in silence.
  */
-import type { InitializeResponse } from '@agentclientprotocol/sdk/unstable';
+import type { InitializeResponse } from '@agentclientprotocol/sdk';
 import type { SubagentCapabilities } from '../../../shared/subagent-protocol.ts';
 
 export const metaKey = 'dsh-acp';

@@ -10,7 +10,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
   ToolCallContent,
-} from '@agentclientprotocol/sdk/unstable';
+} from '@agentclientprotocol/sdk';
 import type { SubagentPermission, SubagentQuestion } from '../../../shared/subagent-protocol.ts';
 import { boundedJson } from './bounded-json.ts';
 import { readToolCard, type ToolCardPart } from './read-update.ts';

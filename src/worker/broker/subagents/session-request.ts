@@ -1,7 +1,7 @@
 /**
  * What a child's session is asked to be: the params of `session/new`, with the options that the child announced.
  */
-import type { NewSessionRequest } from '@agentclientprotocol/sdk/unstable';
+import type { NewSessionRequest } from '@agentclientprotocol/sdk';
 import type { JsonObject } from '../../../shared/errors.ts';
 import type { SubagentProvider, SubagentRequest } from '../../../shared/subagent-protocol.ts';
 import { type ChildTraits, metaKey } from './child-traits.ts';

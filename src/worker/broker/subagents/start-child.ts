@@ -3,7 +3,7 @@
  *
  * A failure is an answer, and comes only when nothing of the child is left.
  */
-import type { NewSessionRequest } from '@agentclientprotocol/sdk/unstable';
+import type { NewSessionRequest } from '@agentclientprotocol/sdk';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import type { SubagentProvider, SubagentRequest } from '../../../shared/subagent-protocol.ts';
 import type { AcpChild } from './acp-child.ts';
@@ -34,6 +34,8 @@ export interface StartParts {
   readonly spawn: (cwd: string) => Promise<AcpChild | { readonly spawnError: string }>;
   /** Aborts when nobody wants the run any more. */
   readonly signal: AbortSignal;
+  /** On the clock of `performance.now()`: when the session must be ready. */
+  readonly deadline: number;
 }
 
 /** What can be said without a process. */
@@ -137,7 +139,7 @@ function failed(child: AcpChild, text: string): StartFailure {
 }
 
 async function raced(
-  { provider, signal }: StartParts,
+  { provider, signal, deadline }: StartParts,
   child: AcpChild,
   opened: Promise<string | StartFailure>,
 ): Promise<string | StartFailure> {
@@ -146,7 +148,7 @@ async function raced(
     const { name, startTimeoutMs } = provider;
     const expire = (): void =>
       resolve(failed(child, `the subagent "${name}" had no session ready within ${startTimeoutMs} ms\n${child.stderrTail()}`));
-    const timer = setTimeout(expire, startTimeoutMs);
+    const timer = setTimeout(expire, Math.max(0, deadline - performance.now()));
     const abort = (): void => resolve(aborted);
     signal.addEventListener('abort', abort, { signal: race.signal });
     race.signal.addEventListener('abort', () => clearTimeout(timer));

@@ -4,7 +4,7 @@
  * Ends once, by whichever comes first: the child's answer, its failure, silence, a cancel. The process is put away as soon
  * as the run has ended, or goes back to its pool; `dispose` only waits for that.
  */
-import type { PromptResponse } from '@agentclientprotocol/sdk/unstable';
+import type { PromptResponse } from '@agentclientprotocol/sdk';
 import type {
   SubagentProvider,
   SubagentRequest,
@@ -109,7 +109,8 @@ export class SubagentRun {
   async #start(): Promise<SubagentStarted> {
     const { provider, takeSlot } = this.#parts;
     const signal = this.#stop.signal;
-    const parts = { ...this.#parts, signal, takeWarm: () => this.#parts.pool.take(provider) };
+    const deadline = performance.now() + provider.startTimeoutMs;
+    const parts = { ...this.#parts, signal, deadline, takeWarm: () => this.#parts.pool.take(provider) };
     const checked = await checkRequest(parts);
     if (!checked.ok) return this.#failed(checked);
     const releaseSlot = await takeSlot(signal, provider.startTimeoutMs);
