@@ -38,7 +38,7 @@ export const errorCatalogue = {
   THREAD_LOST: { rpcCode: -31003, hint: 'Send the prompt again: the session is revived from its log.' },
   ATTACH_FAILED: { rpcCode: -31004, hint: 'Send the prompt again; if it goes on, lower max_threads or check memory.' },
   SESSION_FAILED: { rpcCode: -31005, hint: 'The session ends its thread each time; start a new session.' },
-  SESSION_LOCKED: { rpcCode: -31006, hint: 'Another server has this session open; close it there first.' },
+  SESSION_LOCKED: { rpcCode: -31006, hint: 'Another server has this session open; close it there first, or load it with readOnly.' },
   SHUTTING_DOWN: { rpcCode: -31007, hint: 'Start the server again.' },
   CONFIG_INVALID: { rpcCode: -31008, hint: 'Correct the named key; `dsh-acp config` prints every key with its meaning.' },
   SUBAGENT_FAILED: { rpcCode: -31009, hint: 'Run the command of the subagent by hand; its last words are in the message.' },

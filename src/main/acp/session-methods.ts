@@ -26,9 +26,8 @@ import { modeState, parseModeId } from './modes.ts';
 
 export async function newSession(parts: AgentAppParts, connection: Connection, params: NewSessionRequest): Promise<NewSessionResponse> {
   refuseUnsupported(params);
-  const { model, prices } = parts.config.session;
-  const options = await newSessionOptions(params, prices);
-  requireCredentials(model);
+  const options = await newSessionOptions(params, parts.config.session);
+  requireCredentials(parts.config.session.model);
   const session = await (await parts.sessions()).create(params.cwd, connection.view, options);
   return { sessionId: session.identity.id, ...modesFor(connection, session.mode) };
 }

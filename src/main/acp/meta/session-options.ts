@@ -3,11 +3,13 @@
  * opened again.
  */
 import * as z from 'zod/v4';
-import { ServerError, type JsonObject } from '../../../shared/errors.ts';
+import type { SessionSettings } from '../../../shared/config.ts';
+import { type JsonObject, ServerError } from '../../../shared/errors.ts';
 import type { PermissionMode } from '../../../shared/events.ts';
 import type { PolicyRules } from '../../../shared/policy-rules.ts';
-import type { Prices, SessionOptions } from '../../../shared/session-options.ts';
+import type { SessionOptions } from '../../../shared/session-options.ts';
 import { parsePolicy } from '../../config/policy/parse-policy.ts';
+import { subagentToolNames, toolNames } from '../../../shared/tool-names.ts';
 import { budgetSchema, present, refuseUnknownCost } from './budget.ts';
 import { environmentSchema } from './environment.ts';
 import { extensionName, readExtension, refusal, type WithMeta } from './extension.ts';
@@ -49,9 +51,13 @@ const fixed = ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth'];
 const openSessionSchema = z.strictObject({ mode: modeSchema, env: environmentSchema.optional(), readOnly: z.boolean().optional() });
 
 /** For `session/new`. @throws ServerError INVALID_PARAMS naming the member */
-export async function newSessionOptions(params: WithMeta, prices: Prices | undefined): Promise<SessionOptions> {
+export async function newSessionOptions(
+  params: WithMeta,
+  { prices, subagents }: Pick<SessionSettings, 'prices' | 'subagents'>,
+): Promise<SessionOptions> {
   const { policy, outputSchema, ...given } = readExtension(params, newSessionSchema);
   refuseUnknownCost(given.budget, prices);
+  refuseUnknownTools(given.tools, subagents.length > 0 ? [...toolNames, ...subagentToolNames] : toolNames);
   if (outputSchema !== undefined) await checkOutputSchema(outputSchema as JsonObject);
   const options: SessionOptions = present({
     ...given,
@@ -61,6 +67,12 @@ export async function newSessionOptions(params: WithMeta, prices: Prices | undef
   const { env: _, ...stored } = options;
   if (Buffer.byteLength(JSON.stringify(stored)) > longestStored) throw refusal('', `expected at most ${longestStored} bytes beside env.`);
   return options;
+}
+
+/** A tool that there is not would leave the session with less than was meant, in silence. */
+function refuseUnknownTools(names: readonly string[] = [], known: readonly string[]): void {
+  const unknown = names.findIndex((name) => !known.includes(name));
+  if (unknown >= 0) throw refusal(`tools.${unknown}`, `there is no such tool here; the tools are ${known.join(', ')}.`);
 }
 
 export interface OpenOptions {

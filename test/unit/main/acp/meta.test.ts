@@ -1,11 +1,17 @@
 import t from 'tap';
+import type { SubagentProvider } from '../../../../src/shared/subagent-protocol.ts';
 import { ServerError } from '../../../../src/shared/errors.ts';
 import type { PromptBlock } from '../../../../src/shared/events.ts';
+import { subagentToolNames, toolNames } from '../../../../src/shared/tool-names.ts';
+import { createToolRegistry } from '../../../../src/worker/tools/all-tools.ts';
+import type { ToolRegistry } from '../../../../src/worker/tools/registry.ts';
 import { requestedProfile } from '../../../../src/main/acp/meta/profile.ts';
 import { promptOptions } from '../../../../src/main/acp/meta/prompt-options.ts';
 import { newSessionOptions, openSessionOptions } from '../../../../src/main/acp/meta/session-options.ts';
 
-const prices = { input: 1, output: 2, cacheRead: 0.1 };
+const subagents: SubagentProvider[] = [];
+const priceList = { input: 1, output: 2, cacheRead: 0.1 };
+const server = { prices: priceList, subagents };
 const content: PromptBlock[] = [{ type: 'text', text: 'hello' }];
 const meta = (value: unknown): { _meta: Record<string, unknown> } => ({ _meta: { 'dsh-acp': value, 'other.vendor': { anything: [1] } } });
 
@@ -22,7 +28,7 @@ async function refused(act: () => unknown): Promise<string> {
 
 t.test('nothing under our name asks for nothing, whatever other vendors say', async (t) => {
   for (const params of [{}, { _meta: null }, { _meta: undefined }, { _meta: { 'other.vendor': { budget: 'much' } } }, meta({})]) {
-    t.same(await newSessionOptions(params, undefined), {});
+    t.same(await newSessionOptions(params, { prices: undefined, subagents }), {});
     t.same(openSessionOptions(params), {});
     t.same(promptOptions(params, content, undefined), {});
     t.equal(requestedProfile(params), undefined);
@@ -40,14 +46,14 @@ t.test('a session gets everything it may ask for, as it is kept', async (t) => {
     mode: 'read-only',
     env: { A: '1', _b2: '' },
   };
-  const options = await newSessionOptions(meta(asked), prices);
+  const options = await newSessionOptions(meta(asked), server);
   t.same(options, {
     ...asked,
     budget: { ...asked.budget, deadline: Date.UTC(2026, 11, 1, 8) },
     policy: { rules: [{ name: 'rule 1', action: 'allow', tools: ['read'] }], fallback: 'deny' },
   });
   t.notOk('__absolute_uri__' in (options.outputSchema ?? {}), 'the schema is not marked by its check');
-  t.same(await newSessionOptions(meta({ tools: [], budget: {} }), undefined), { tools: [], budget: {} });
+  t.same(await newSessionOptions(meta({ tools: [], budget: {} }), { prices: undefined, subagents }), { tools: [], budget: {} });
 });
 
 t.test('what is not understood, or out of bounds, is refused by its name', async (t) => {
@@ -71,6 +77,8 @@ t.test('what is not understood, or out of bounds, is refused by its name', async
     [{ tools: 'read' }, /\.tools \|/],
     [{ tools: ['read', 'read'] }, /\.tools \|.*once/],
     [{ tools: [''] }, /\.tools\.0 \|/],
+    [{ tools: ['read', 'shell'] }, /\.tools\.1 \|.*the tools are bash/],
+    [{ tools: ['subagent'] }, /\.tools\.0 \|.*no such tool here/],
     [{ tools: Array.from({ length: 300 }, (_, index) => `t${index}`) }, /\.tools \|/],
     [{ outputSchema: [] }, /\.outputSchema \|/],
     [{ outputSchema: { type: 'objekt' } }, /\.outputSchema \|.*type/],
@@ -105,18 +113,30 @@ t.test('what is not understood, or out of bounds, is refused by its name', async
     ],
   ];
   for (const [value, expected] of cases) {
-    const said = await refused(() => newSessionOptions(meta(value), prices));
+    const said = await refused(() => newSessionOptions(meta(value), server));
     t.match(said, expected, JSON.stringify(value).slice(0, 80));
     t.notMatch(said, /secret|yolo|tomorrow|maybe|objekt/, 'no value');
     t.ok(said.length < 400, 'short');
   }
 });
 
+t.test('the names of the tools are those of the registry, with and without agents to delegate to', async (t) => {
+  const provider = { name: 'self', description: undefined } as SubagentProvider;
+  const names = (registry: ToolRegistry): string[] =>
+    registry
+      .schemas()
+      .map(({ name }) => name)
+      .sort();
+  t.same(names(createToolRegistry()), [...toolNames].sort());
+  t.same(names(createToolRegistry([provider])), [...toolNames, ...subagentToolNames].sort());
+  t.same(await newSessionOptions(meta({ tools: ['subagent'] }), { prices: undefined, subagents: [provider] }), { tools: ['subagent'] });
+});
+
 t.test('a budget in dollars needs prices', async (t) => {
   const asked = meta({ budget: { maxCostUsd: 1 } });
-  t.match(await refused(() => newSessionOptions(asked, undefined)), /budget\.maxCostUsd \|.*no prices/);
+  t.match(await refused(() => newSessionOptions(asked, { prices: undefined, subagents })), /budget\.maxCostUsd \|.*no prices/);
   t.match(await refused(() => promptOptions(asked, content, undefined)), /budget\.maxCostUsd \|.*no prices/);
-  t.same(promptOptions(asked, content, prices), { budget: { maxCostUsd: 1 } });
+  t.same(promptOptions(asked, content, priceList), { budget: { maxCostUsd: 1 } });
 });
 
 t.test('a stored session takes mode, env and readOnly, and nothing that its log keeps', async (t) => {
@@ -125,7 +145,7 @@ t.test('a stored session takes mode, env and readOnly, and nothing that its log 
     t.match(await refused(() => openSessionOptions(meta({ [name]: {} }))), new RegExp(`\\.${name} \\|.*kept in the log`));
   }
   t.match(await refused(() => openSessionOptions(meta({ read_only: true }))), /\.read_only \|.*no such member/);
-  t.match(await refused(() => newSessionOptions(meta({ readOnly: true }), prices)), /\.readOnly \|/);
+  t.match(await refused(() => newSessionOptions(meta({ readOnly: true }), server)), /\.readOnly \|/);
 });
 
 t.test('a prompt: budget, key with the hash of its content, priority, trace context', async (t) => {
@@ -150,7 +170,7 @@ t.test('a prompt: budget, key with the hash of its content, priority, trace cont
     [{ traceparent: 'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }, /\.traceparent \|/],
     [{ policy: { rules: [] } }, /\.policy \|.*no such member/],
   ];
-  for (const [value, expected] of bad) t.match(await refused(() => promptOptions(meta(value), content, prices)), expected);
+  for (const [value, expected] of bad) t.match(await refused(() => promptOptions(meta(value), content, priceList)), expected);
 });
 
 t.test('the trace context that ACP reserves at the root of _meta is taken, and one that is invalid there is ignored', async (t) => {
