@@ -12,6 +12,7 @@ import { modeState } from '../../src/main/acp/modes.ts';
 import { parseCommandLine } from '../../src/main/cli/parse-command-line.ts';
 import { flagOf } from '../../src/main/config/key-spelling.ts';
 import { loadConfig } from '../../src/main/config/load-config.ts';
+import { runFlagNames } from '../../src/main/cli/run-flags.ts';
 import { keyNames } from '../../src/main/config/schema.ts';
 import { defaultSelf } from '../../src/main/config/subagents/parse-subagents.ts';
 import { errorCatalogue } from '../../src/shared/errors.ts';
@@ -23,8 +24,12 @@ const pages = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'ARCHITECTURE.md',
+  'docs/automation.md',
   'docs/configuration.md',
   'docs/event-log.md',
+  'docs/policy.md',
+  'docs/run-outputs.md',
+  'docs/runner.md',
   'docs/subagents.md',
   'docs/telemetry.md',
   'examples/README.md',
@@ -162,15 +167,28 @@ t.test('the configuration blocks can be parsed, and the server takes their argum
 });
 
 t.test('every flag and variable that the documentation names exists', async (t) => {
-  const known = new Set([...keyNames.map((name) => flagOf(name)), '--config', '--format', '--help', '--version']);
+  const known = new Set([
+    ...keyNames.map((name) => flagOf(name)),
+    ...runFlagNames.map((name) => `--${name}`),
+    '--config',
+    '--format',
+    '--help',
+    '--version',
+  ]);
   const variables = new Set([...keyNames.map((name) => `DSH_ACP_${name.toUpperCase()}`), 'DSH_ACP_CONFIG']);
   for (const page of [
     'README.md',
     'ARCHITECTURE.md',
+    'docs/automation.md',
     'docs/configuration.md',
     'docs/event-log.md',
+    'docs/policy.md',
+    'docs/run-outputs.md',
+    'docs/runner.md',
+    'docs/subagents.md',
     'docs/telemetry.md',
     'examples/README.md',
+    'examples/coding-tasks/README.md',
   ]) {
     for (const line of read(page).split('\n')) {
       if (!foreign.test(line)) for (const [flag] of line.matchAll(/(?<![\w-])--[a-z][a-z-]+/g)) t.ok(known.has(flag), `${page}: ${flag}`);
