@@ -8,9 +8,19 @@ const maxDepth = 32;
 
 /** The value, or its beginning as text when its JSON is longer than `maxChars`; `undefined` when it is nested too deep. */
 export function boundedJson(value: unknown, maxChars: number): JsonValue | undefined {
-  if (value === undefined || isDeeperThan(value, maxDepth)) return undefined;
-  const text = JSON.stringify(value);
+  const text = jsonText(value);
+  if (text === undefined) return undefined;
   return text.length <= maxChars ? (value as JsonValue) : `${text.slice(0, maxChars)}…`;
+}
+
+/** The value; `undefined` when its JSON is longer than `maxChars`, or nested too deep. */
+export function smallJson(value: unknown, maxChars: number): JsonValue | undefined {
+  const text = jsonText(value);
+  return text === undefined || text.length > maxChars ? undefined : (value as JsonValue);
+}
+
+function jsonText(value: unknown): string | undefined {
+  return value === undefined || isDeeperThan(value, maxDepth) ? undefined : JSON.stringify(value);
 }
 
 function isDeeperThan(value: unknown, limit: number): boolean {

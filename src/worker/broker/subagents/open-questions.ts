@@ -5,12 +5,7 @@
  * is none, and whatever goes wrong, the child is told that nobody decided.
  */
 import { randomUUID } from 'node:crypto';
-import type {
-  PermissionOptionKind,
-  RequestPermissionRequest,
-  RequestPermissionResponse,
-  ToolCallContent,
-} from '@agentclientprotocol/sdk';
+import type { PermissionOptionKind, RequestPermissionRequest, RequestPermissionResponse, ToolCallContent } from '@agentclientprotocol/sdk';
 import type { SubagentPermission, SubagentQuestion } from '../../../shared/subagent-protocol.ts';
 import { boundedJson } from './bounded-json.ts';
 import { readToolCard, type ToolCardPart } from './read-update.ts';

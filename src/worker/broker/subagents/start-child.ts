@@ -120,7 +120,8 @@ function refusedOption({ name }: SubagentProvider, option: string): StartFailure
   return { ok: false, code: 'INVALID_PARAMS', message };
 }
 
-const authRequired = -32000;
+/** JSON-RPC error of an agent that nobody has signed in to. */
+export const authRequired = -32000;
 
 async function explain({ name }: SubagentProvider, child: AcpChild, step: string, error: unknown): Promise<StartFailure> {
   const { code, message } = error as { code?: unknown; message?: unknown };

@@ -17,7 +17,7 @@ import type { ReleaseSlot } from '../../../shared/subagents/provider-slots.ts';
 import { RunNews } from '../../../shared/subagents/run-news.ts';
 import { within } from '../within.ts';
 import type { AcpChild } from './acp-child.ts';
-import { boundedJson } from './bounded-json.ts';
+import { smallJson } from './bounded-json.ts';
 import { hurriedGraces } from './child-ending.ts';
 import type { ChildPool } from './child-pool.ts';
 import { metaKey, record } from './child-traits.ts';
@@ -25,7 +25,7 @@ import { diagnosticText } from './diagnostic.ts';
 import { OpenQuestions } from './open-questions.ts';
 import { readErrorUsage, readUsage } from './read-usage.ts';
 import { RunCollector } from './run-collector.ts';
-import { abortedText, checkRequest, startChild, type StartFailure, type StartParts } from './start-child.ts';
+import { abortedText, authRequired, checkRequest, startChild, type StartFailure, type StartParts } from './start-child.ts';
 import { stopReasonOf } from './stop-reason.ts';
 
 /** Updates may follow the answer: they count until there was quiet for this long, and no longer than that. */
@@ -196,7 +196,7 @@ export class SubagentRun {
     if (!child.traits.answersLast) await this.#lateUpdates(child);
     const output = await this.#collector.finish();
     const { stopReason, diagnostic } = stopReasonOf(response);
-    const structured = boundedJson(record(record(record(response)['_meta'])[metaKey])['structured'], maxStructuredChars);
+    const structured = smallJson(record(record(record(response)['_meta'])[metaKey])['structured'], maxStructuredChars);
     return {
       stopReason,
       output,
@@ -258,6 +258,7 @@ function noSlot({ name, maxRunning, startTimeoutMs }: SubagentProvider): StartFa
 async function describeFailure(child: AcpChild, error: unknown): Promise<string> {
   if (child.isClosed) return `the subagent ended before it answered: ${await child.lastWords()}`;
   const { code, message } = error as { code?: unknown; message?: unknown };
+  if (code === authRequired) return `the subagent needs to be signed in first: ${String(message)}`;
   const number = typeof code === 'number' ? ` (error ${code})` : '';
   return `the subagent refused its prompt${number}: ${String(message ?? error)}\n${child.stderrTail()}`;
 }

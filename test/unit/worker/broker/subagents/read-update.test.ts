@@ -1,7 +1,7 @@
 /** Updates, answers and usage of foreign agents: read as far as they can be understood, and never more. */
 import * as fc from 'fast-check';
 import t from 'tap';
-import { boundedJson } from '../../../../../src/worker/broker/subagents/bounded-json.ts';
+import { boundedJson, smallJson } from '../../../../../src/worker/broker/subagents/bounded-json.ts';
 import { readUpdate } from '../../../../../src/worker/broker/subagents/read-update.ts';
 import { readErrorUsage, readUsage } from '../../../../../src/worker/broker/subagents/read-usage.ts';
 import { stopReasonOf } from '../../../../../src/worker/broker/subagents/stop-reason.ts';
@@ -84,5 +84,6 @@ t.test('foreign JSON is kept whole, or as its beginning, or not at all', async (
   t.same(boundedJson({ a: [1] }, 100), { a: [1] });
   t.equal(boundedJson({ a: 'x'.repeat(100) }, 20), '{"a":"xxxxxxxxxxxxxx…');
   t.equal(boundedJson(undefined, 100), undefined);
+  t.same([smallJson({ a: 1 }, 7), smallJson({ a: 1 }, 6), smallJson('x', 3)], [{ a: 1 }, undefined, 'x']);
   t.equal(boundedJson(JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`), 100_000), undefined);
 });
