@@ -4,6 +4,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { finalAnswerName } from '../../src/worker/tools/final-answer.ts';
 import { logPath, readEvents } from '../support/invariants.ts';
 import { ModelServer } from '../support/model-server.ts';
 import type { Frame, ServerProcess } from '../support/server-process.ts';
@@ -225,6 +226,13 @@ await t.test('stop reasons are true, and say which budget was spent', async (t) 
   t.equal(late.result?.stopReason, 'max_turn_requests', 'a deadline that is past is no error');
   t.match(ours(late), { spent: { budget: 'deadline' }, usage: { steps: 0 } });
 
+  const deadline = '2099-01-01T00:00:00+01:00';
+  const { sessionId: fresh } = (await newSession(server, cwd)).result;
+  const within = extension({ budget: { deadline, maxSteps: 10, maxTokens: 1_000_000 } });
+  const enough = ours(await ask(server, fresh, 'read a.txt\nsay end', within));
+  t.match(enough.left, { deadline: '2098-12-31T23:00:00.000Z', maxSteps: 8 });
+  t.ok(enough.left.maxTokens < 1_000_000 && !('spent' in enough));
+
   const budget = { maxToolCalls: 5 };
   const { sessionId: limited } = (await newSession(server, cwd, extension({ budget }))).result;
   t.match(await ask(server, limited, loop), { result: { stopReason: 'end_turn' } });
@@ -238,6 +246,20 @@ await t.test('stop reasons are true, and say which budget was spent', async (t) 
   const spent = await ask(server, limited, loop);
   t.equal(spent.result?.stopReason, 'max_turn_requests', 'the budget of a session is of all its turns, also after a resume');
   t.match(ours(spent), { spent: { budget: 'tool-calls', scope: 'session' } });
+  await endServer(t, server);
+});
+
+await t.test('an answer by the output schema is there, also when it is read from the log', async (t) => {
+  const models = await ModelServer.start();
+  t.teardown(() => models.close());
+  const server = await startServer(t, { args: ['--base-url', models.baseUrl, '--model', 'bench', '--profile', 'automation'] });
+  const outputSchema = { type: 'object', properties: { verdict: { enum: ['good', 'bad'] } }, required: ['verdict'] };
+  const { sessionId } = (await newSession(server, realpathSync(t.testdir({})), extension({ outputSchema }))).result;
+  models.enqueue({ tokens: 2, tools: [{ name: finalAnswerName, arguments: '{"verdict":"good"}' }], finish: 'tool_calls' });
+  const fresh = await ask(server, sessionId, 'judge', extension({ key: 'k' }));
+  t.match(fresh, { result: { stopReason: 'end_turn', _meta: { 'dsh-acp': { structured: { verdict: 'good' } } } } });
+  t.same(ours(await ask(server, sessionId, 'judge', extension({ key: 'k' }))), { ...ours(fresh), stored: true });
+  t.equal(models.requests.length, 1);
   await endServer(t, server);
 });
 
