@@ -27,7 +27,6 @@ t.before(async () => {
 
 for (const [behaviour, diagnostic] of [
   ['floods', /it floods its output/],
-  ['floods-noise', /it floods its output/],
   ['huge-line', /it wrote a line of more than 32 MB/],
   ['floods-requests', /said nothing for 700 ms/],
 ] as const) {

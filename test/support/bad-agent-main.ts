@@ -175,13 +175,6 @@ const prompts: Record<string, (sessionId: string, params: any, id: number) => Pr
     }
     return { stopReason: 'end_turn' };
   },
-  'floods-noise': async () => {
-    for (let sent = 0; sent < 100 * 1024 * 1024; sent += flood.length) {
-      process.stdout.write(`${flood}\n`);
-      if (process.stdout.writableLength > 1024 * 1024) await new Promise((resolve) => process.stdout.once('drain', resolve));
-    }
-    return { stopReason: 'end_turn' };
-  },
   /** Requests without end, whose answers it does not read. */
   'floods-requests': async (sessionId) => {
     process.stdin.pause();

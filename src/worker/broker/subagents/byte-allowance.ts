@@ -3,17 +3,23 @@
  * that floods is told from one that works.
  */
 
-const burstBytes = 64 * 1024 * 1024;
+const defaultBurstBytes = 64 * 1024 * 1024;
 const bytesPerMs = 1024;
 
 export class ByteAllowance {
-  #left = burstBytes;
+  readonly #burstBytes: number;
+  #left: number;
   #at = performance.now();
+
+  constructor(burstBytes = defaultBurstBytes) {
+    this.#burstBytes = burstBytes;
+    this.#left = burstBytes;
+  }
 
   /** Takes the bytes; false once more came than is allowed. */
   take(bytes: number): boolean {
     const now = performance.now();
-    this.#left = Math.min(burstBytes, this.#left + (now - this.#at) * bytesPerMs);
+    this.#left = Math.min(this.#burstBytes, this.#left + (now - this.#at) * bytesPerMs);
     this.#at = now;
     this.#left -= bytes;
     return this.#left >= 0;

@@ -32,7 +32,7 @@ type Id = string | number | null;
 export class ChildInbox {
   readonly #sinks: InboxSinks;
   readonly #decoder = new FrameDecoder({ maxFrameBytes: maxLineBytes }, (frame) => this.#take(frame));
-  readonly #allowance = new ByteAllowance();
+  readonly #allowance: ByteAllowance;
   /** Ids of our requests that have no answer yet. */
   readonly #asked = new Set<Id>();
   /** Ids of the child's requests that have no answer yet. */
@@ -41,8 +41,9 @@ export class ChildInbox {
   #dead = false;
   #noise = '';
 
-  constructor(sinks: InboxSinks) {
+  constructor(sinks: InboxSinks, allowance = new ByteAllowance()) {
     this.#sinks = sinks;
+    this.#allowance = allowance;
   }
 
   /** The last line that was no message: often the reason why a child ended. */

@@ -1,19 +1,23 @@
 /** What a child writes to its stdout, sorted: whatever it writes, and however it is cut into chunks. */
 import * as fc from 'fast-check';
 import t from 'tap';
+import { ByteAllowance } from '../../../../../src/worker/broker/subagents/byte-allowance.ts';
 import { ChildInbox } from '../../../../../src/worker/broker/subagents/child-inbox.ts';
 
-function makeInbox() {
+function makeInbox(burstBytes?: number) {
   const updates: unknown[] = [];
   const messages: any[] = [];
   const violations: string[] = [];
   const fatal: string[] = [];
-  const inbox = new ChildInbox({
-    onUpdate: (params) => updates.push(params),
-    onMessage: (message) => messages.push(message),
-    onViolation: (what) => violations.push(what),
-    onFatal: (reason) => fatal.push(reason),
-  });
+  const inbox = new ChildInbox(
+    {
+      onUpdate: (params) => updates.push(params),
+      onMessage: (message) => messages.push(message),
+      onViolation: (what) => violations.push(what),
+      onFatal: (reason) => fatal.push(reason),
+    },
+    new ByteAllowance(burstBytes),
+  );
   const write = (...lines: unknown[]) =>
     inbox.push(Buffer.from(lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')));
   return { inbox, updates, messages, violations, fatal, write };
@@ -82,10 +86,13 @@ t.test('a line beyond the limit, and more than the allowance, end it', async (t)
   t.same(long.updates, [], 'nothing is read any more');
   // By bytes, or by the number of lines.
   for (const line of ['x'.repeat(1000), 'x', '{', '{"jsonrpc":"2.0","method":"a"}']) {
-    const much = makeInbox();
+    const much = makeInbox(1024 * 1024);
     const lines = Buffer.from(`${line}\n`.repeat(10_000));
-    for (let round = 0; round < 100; round += 1) much.inbox.push(lines);
-    t.same(much.fatal, ['it floods its output']);
+    much.inbox.push(lines.subarray(0, 1000));
+    t.same(much.fatal, []);
+    much.inbox.push(lines);
+    much.inbox.push(lines);
+    t.same(much.fatal, ['it floods its output'], line.slice(0, 40));
   }
 });
 
