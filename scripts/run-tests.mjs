@@ -4,7 +4,8 @@
  * tap is the library the tests are written with; its own runner is not used, as it costs half a second a file in
  * loaders that compiled tests do not need. Usage: `npm test -- [--jobs=N] [part of a path ...]`.
  *
- * Cheap tests share the cores. Tests that start whole servers run one at a time, as they hold deadlines.
+ * Cheap tests share the cores. Tests that start whole servers wait more than they work, so two of them run at a time; those that
+ * measure how soon something happens run alone.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -15,7 +16,9 @@ import { root } from './source-stamp.mjs';
 import { createTapCounter } from './tap-count.mjs';
 
 const testRoot = 'build/test';
-const aloneFolders = ['lifecycle', 'e2e', 'fault', 'snapshot'];
+const serverFolders = ['lifecycle', 'e2e', 'fault', 'snapshot'];
+const serverJobs = 2;
+const alone = ['lifecycle/isolation', 'fault/slow-reader', 'fault/thread-death', 'fault/shutdown'];
 const fileTimeoutMs = 120_000;
 const stderrLimit = 64 * 1024;
 
@@ -24,7 +27,7 @@ function parseArguments(args) {
   const filters = args.filter((arg) => !arg.startsWith('--'));
   const unknown = args.find((arg) => arg.startsWith('--') && !arg.startsWith('--jobs='));
   if (unknown !== undefined) throw new Error(`unknown option ${unknown}; known is --jobs=N`);
-  const count = jobs === undefined ? Math.min(4, Math.max(2, availableParallelism())) : Number(jobs.slice('--jobs='.length));
+  const count = jobs === undefined ? Math.min(4, availableParallelism() + 1) : Number(jobs.slice('--jobs='.length));
   if (!Number.isInteger(count) || count < 1) throw new Error('--jobs needs a whole number from 1 up');
   return { jobs: count, filters };
 }
@@ -140,12 +143,14 @@ async function main() {
   await setup({ tests: true });
   stopOnSignal();
   const files = testFiles(filters);
-  const alone = files.filter((file) => aloneFolders.includes(file.split('/')[0]));
-  const shared = files.filter((file) => !alone.includes(file));
+  const measuring = files.filter((file) => alone.some((name) => file.startsWith(`${name}.`)));
+  const servers = files.filter((file) => serverFolders.includes(file.split('/')[0]) && !measuring.includes(file));
+  const cheap = files.filter((file) => !serverFolders.includes(file.split('/')[0]));
   const start = performance.now();
   const results = [];
-  await runAll(shared, jobs, results);
-  await runAll(alone, 1, results);
+  await runAll(cheap, jobs, results);
+  await runAll(servers, Math.min(jobs, serverJobs), results);
+  await runAll(measuring, 1, results);
   const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
   const failedFiles = results.filter((result) => result.failures.length > 0);
   if (files.length === 0) console.log(filters.length === 0 ? 'no test files were found' : `no test file matches ${filters.join(' ')}`);
