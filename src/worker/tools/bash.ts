@@ -7,6 +7,8 @@ import { resolve } from 'node:path';
 import type { CommandSpec, RunResult } from '../../shared/broker-protocol.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { ToolResultView } from '../../shared/render-intents.ts';
+import { fencedText } from '../display/fenced-text.ts';
+import { titleLine } from '../display/title-line.ts';
 import { commandOutcome, keptBytesPerStream } from './bash-result.ts';
 import { commandShell } from './bash-shell.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
@@ -62,10 +64,15 @@ export const bashTool: Tool<BashArgs> = {
   },
   presentCall: (args, { cwd }) => {
     const title = oneLine(args.command);
+    // Bounded, as it stands before the command: it must not take the room in which that is shown.
+    const description = titleLine(args.description);
     if (args.run_in_background === true) {
-      return { card: 'generic', title, kind: 'execute', rawInput: { ...args }, content: args.description === '' ? [] : [args.description] };
+      // A title is one short line. Whoever allows a command must be able to read all of it.
+      const whole = titleLine(title) === title ? [] : [fencedText(title, 'sh')];
+      const content = [...(description === '' ? [] : [description]), ...whole];
+      return { card: 'generic', title, kind: 'execute', rawInput: { ...args }, content };
     }
-    return { card: 'terminal', title, description: args.description, cwd: workingDirectory(args, cwd) };
+    return { card: 'terminal', title, description, cwd: workingDirectory(args, cwd) };
   },
   presentResult: (args, outcome) => {
     if (args.run_in_background === true) return { card: 'generic', content: [outcome.text] };

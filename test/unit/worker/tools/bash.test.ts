@@ -5,6 +5,7 @@ import t, { type Test } from 'tap';
 import type { BrokerApi } from '../../../../src/shared/broker-protocol.ts';
 import { ServerError } from '../../../../src/shared/errors.ts';
 import { Broker } from '../../../../src/worker/broker/broker.ts';
+import { callCard } from '../../../../src/worker/projection/call-card.ts';
 import { bashTool } from '../../../../src/worker/tools/bash.ts';
 import { bashKillTool } from '../../../../src/worker/tools/bash-kill.ts';
 import { bashOutputTool } from '../../../../src/worker/tools/bash-output.ts';
@@ -232,4 +233,18 @@ t.test('presentation', async (t) => {
   t.same(bashOutputTool.access({ task_id: 'bash-1' }, at), { kind: 'none' });
   t.match(bashKillTool.presentCall({ task_id: 'bash-1' }, at), { card: 'generic', kind: 'execute', title: 'End bash-1' });
   t.match(bashOutputTool.presentResult({ task_id: 'bash-1' }, { text: 'news', isError: false }, at), { content: ['news'] });
+});
+
+t.test('no description takes the room in which a command is shown', async (t) => {
+  const command = `${'echo all is well; '.repeat(1000)}touch hidden`;
+  const description = `\`\`\`\n\u202e${'harmless '.repeat(200_000)}`;
+  for (const args of [
+    { command, description },
+    { command, description, run_in_background: true },
+  ]) {
+    const view = bashTool.presentCall(args, { cwd: '/w' });
+    const card = callCard(view, { callId: 'c', toolName: 'bash', cwd: '/w', terminalOutput: false, rawInput: args });
+    t.match(JSON.stringify(card.content), /touch hidden/);
+    t.notMatch(JSON.stringify(card.content), /\u202e/);
+  }
 });
