@@ -10,6 +10,9 @@ import type { AnyTool } from './tool.ts';
 
 export const finalAnswerName = 'final_answer';
 
+/** The answer goes to the client in one frame, and several clients refuse one that is nested deeper than 128 levels. */
+const deepest = 100;
+
 export class FinalAnswer {
   readonly tool: AnyTool;
   /** Arguments are objects, so any other kind of answer stands in a member of one. */
@@ -27,7 +30,8 @@ export class FinalAnswer {
   /** Parses and checks the arguments of a call. Never throws. */
   parseArguments(raw: string): ParsedArguments {
     try {
-      return this.#checker.parse(raw);
+      const parsed = this.#checker.parse(raw);
+      return parsed.ok && isDeeper(parsed.args, deepest) ? tooDeep : parsed;
     } catch {
       // A reference that leads nowhere shows only when a value is held against it.
       const text = `The arguments of ${finalAnswerName} cannot be checked: the schema that the client gave is not usable.`;
@@ -40,6 +44,17 @@ export class FinalAnswer {
     // Arguments come from JSON.parse, so they are JSON values.
     return this.#wrapped ? (args as { readonly answer: JsonValue }).answer : (args as JsonValue);
   }
+}
+
+const tooDeep: ParsedArguments = {
+  ok: false,
+  code: 'INVALID_ARGS',
+  text: `The arguments of ${finalAnswerName} are nested deeper than ${deepest} levels. The answer was not taken: give a flatter one.`,
+};
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 function wrapped(outputSchema: JsonObject): object {
