@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerConfig } from '../shared/config.ts';
 import { ServerError } from '../shared/errors.ts';
+import type { PermissionMode } from '../shared/events.ts';
 import type { MainServices } from '../shared/thread-protocol.ts';
 import type { PermissionChannel } from './acp/permission-channel.ts';
 import type { Diagnostics } from './diagnostics.ts';
@@ -112,6 +113,8 @@ export class Runtime {
       turns: new TurnWatch(this.#watchdog),
       counters: telemetry.counters,
       figures: () => telemetry.figures(),
+      modeChanged: (sessionId: string, mode: PermissionMode) => this.#self.followMode(sessionId, mode),
+      worksForAnother: (sessionId: string) => this.#self.isRunning(sessionId),
     };
     this.sessions = new SessionTable({ ...shared, admission: new Admission(maxRunning, maxWaitingTurns) });
     this.#self = new SelfProvider({

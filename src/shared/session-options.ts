@@ -40,11 +40,13 @@ export interface StoredSessionOptions {
   readonly outputSchema?: JsonObject;
   /** How many delegations stand above this session; `0` for one that a client opened itself. */
   readonly depth?: number;
+  /** The depth at which nothing may be delegated any more; a provider's own `max_depth` can only be lower. */
+  readonly maxDepth?: number;
+  /** What the session starts in; later changes are in the log. */
+  readonly mode?: PermissionMode;
 }
 
 export interface SessionOptions extends StoredSessionOptions {
-  /** What the session starts in; later changes are in the log. */
-  readonly mode?: PermissionMode;
   /** Laid over the environment of commands. May hold secrets: never logged, and to be given again with a load or resume. */
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -65,6 +65,8 @@ export interface SubagentRequest {
   readonly cwd: string;
   /** Depth of the child: its parent's plus one. */
   readonly depth: number;
+  /** The parent's own cap of the depth, where it has one; the child gets the lower of this and its provider's. */
+  readonly maxDepth?: number;
   /** The mode to start in, where the child takes one. Given to {@link selfProvider} alone: a process has a mode of its own. */
   readonly mode?: PermissionMode;
   /** The parent's deadline in epoch milliseconds, for a child that takes one. */
@@ -72,6 +74,9 @@ export interface SubagentRequest {
   /** Tokens and dollars that the parent has left, for a child that takes a budget. */
   readonly maxTokens?: number;
   readonly maxCostUsd?: number;
+  /** Steps and tool calls that the client has left the parent, for the same. */
+  readonly maxSteps?: number;
+  readonly maxToolCalls?: number;
   /** Where images of the child are put. Absolute. */
   readonly spillDir: string;
 }
@@ -96,7 +101,7 @@ export interface SubagentCapabilities {
 
 export interface SubagentResult {
   readonly stopReason: SubagentStopReason;
-  /** The child's text: whole for `completed`, as far as it came otherwise. Bounded. */
+  /** The child's last message for `completed` (all its text where it does not mark messages), all that came otherwise. Bounded. */
   readonly output: string;
   /** The structured answer, where one was asked for. */
   readonly structured?: JsonValue;

@@ -32,7 +32,7 @@ await t.test('initialize advertises what works in the profile, and a connection 
     status: '_status',
     extensions: {
       initialize: ['profile'],
-      'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'mode', 'env'],
+      'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'mode', 'env'],
       'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
     },
     subagent: { persona: true, tools: true, depth: true, outputSchema: true },
@@ -282,6 +282,6 @@ await t.test('a session keeps what it was made with in the header of its log', a
   };
   const { sessionId } = (await newSession(server, t.testdir({}), extension({ ...options, mode: 'ask', env: { A: '1' } }))).result;
   const [header = ''] = readFileSync(logPath(server, sessionId), 'utf8').split('\n');
-  t.same(JSON.parse(header).options, options);
+  t.same(JSON.parse(header).options, { ...options, mode: 'ask' });
   await endServer(t, server);
 });

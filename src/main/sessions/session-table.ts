@@ -78,8 +78,9 @@ export class SessionTable {
    */
   view(id: string, cwd: string, view: ConnectionView): Promise<PermissionMode> {
     return this.#reserved(id, async () => {
-      const { canonicalCwd } = await this.#checkStored(id, cwd);
-      return await this.#views.open({ id, cwd: canonicalCwd, paths: sessionPaths(this.#parts.config.stateDir, id), ...view, options: {} });
+      const { header, canonicalCwd } = await this.#checkStored(id, cwd);
+      const paths = sessionPaths(this.#parts.config.stateDir, id);
+      return await this.#views.open({ id, cwd: canonicalCwd, paths, ...view, options: header.options ?? {} });
     });
   }
 
@@ -128,6 +129,12 @@ export class SessionTable {
   ): Promise<Session> {
     const { id, cwd, view } = wanted;
     return await this.#reserved(id, async () => {
+      // Its lock would not keep it apart: that keeps other servers away.
+      if (this.#parts.worksForAnother(id)) {
+        throw new ServerError('SESSION_ALREADY_OPEN', 'This session works for another one; until it has ended it can be looked at alone.', {
+          data: { sessionId: id },
+        });
+      }
       const { header, canonicalCwd } = await this.#checkStored(id, cwd);
       const options = { ...header.options, ...(env === undefined ? {} : { env }) };
       const session = this.#open({ id, cwd: canonicalCwd, paths: sessionPaths(this.#parts.config.stateDir, id), ...view, options });
@@ -212,8 +219,8 @@ export class SessionTable {
   }
 }
 
-/** Mode and environment are not kept: the one is in the log once it is set, the other may hold secrets. */
-function storedPart({ mode: _mode, env: _env, ...stored }: SessionOptions): Pick<SessionHeader, 'options'> {
+/** The environment is not kept: it may hold secrets. */
+function storedPart({ env: _env, ...stored }: SessionOptions): Pick<SessionHeader, 'options'> {
   return Object.keys(stored).length === 0 ? {} : { options: stored };
 }
 

@@ -35,6 +35,10 @@ export interface SessionParts {
    * when there is room, or nobody left to ask: the caller attaches at once then, before another newcomer counts the same thread.
    */
   readonly makeRoom: (unwilling: Set<Session>) => Promise<void> | undefined;
+  /** A session has another mode now. Fulfils when those that work for it have it, too; never rejects. */
+  readonly modeChanged: (sessionId: string, mode: PermissionMode) => Promise<void>;
+  /** Whether the id is that of a session that works for another one now. */
+  readonly worksForAnother: (sessionId: string) => boolean;
 }
 
 export interface SessionIdentity {
@@ -110,13 +114,14 @@ export class Session {
     this.#prompts.cancel();
   }
 
-  /** @throws ServerError ATTACH_FAILED or what the log refuses with */
+  /** Also of the sessions that work for this one. @throws ServerError ATTACH_FAILED or what the log refuses with */
   async setMode(mode: PermissionMode): Promise<void> {
     await this.#errand(async () => {
       const attached = await this.#attach();
       await attached.call((api) => api.setMode(mode));
     });
     this.mode = mode;
+    await this.#parts.modeChanged(this.identity.id, mode);
   }
 
   /** Attaches the session and sends its whole history as updates; fulfils behind the last of them. */

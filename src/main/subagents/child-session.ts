@@ -4,7 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { ServerConfig } from '../../shared/config.ts';
-import { logVersion, type SessionHeader } from '../../shared/events.ts';
+import { logVersion, type PermissionMode, type SessionHeader } from '../../shared/events.ts';
 import { createSessionFile } from '../../shared/log/session-paths.ts';
 import type { Budget, SessionOptions, StoredSessionOptions } from '../../shared/session-options.ts';
 import type { SubagentProvider, SubagentRequest } from '../../shared/subagent-protocol.ts';
@@ -30,9 +30,8 @@ export function createChildSession(plan: ChildPlan, parts: Omit<SessionParts, 'a
   const stored = storedOptions(plan);
   const header = headerFor(plan.cwd, stored, config);
   const paths = createSessionFile(config.stateDir, header);
-  const { mode } = plan.request;
   const { env } = plan.parent.identity.options;
-  const options: SessionOptions = { ...stored, ...(mode === undefined ? {} : { mode }), ...(env === undefined ? {} : { env }) };
+  const options: SessionOptions = { ...stored, ...(env === undefined ? {} : { env }) };
   return new Session(
     { id: header.id, cwd: plan.cwd, paths, client: { terminalOutput: false }, profile: 'automation', options, beside: plan.beside },
     { ...parts, admission: admitsAll, makeRoom: () => undefined },
@@ -58,6 +57,9 @@ function storedOptions({ request, provider, parent }: ChildPlan): StoredSessionO
   const ownTools = provider.tools === undefined ? tools : provider.tools.filter((name) => tools === undefined || tools.includes(name));
   return {
     depth: request.depth,
+    maxDepth: Math.min(provider.maxDepth, parent.identity.options.maxDepth ?? provider.maxDepth),
+    // Whatever changed meanwhile, between what its thread saw and what stands here.
+    mode: stricterMode(request.mode ?? parent.mode, parent.mode),
     ...(budget === undefined ? {} : { budget }),
     ...(policy === undefined ? {} : { policy }),
     ...(provider.persona === undefined ? {} : { persona: provider.persona }),
@@ -66,11 +68,13 @@ function storedOptions({ request, provider, parent }: ChildPlan): StoredSessionO
   };
 }
 
-function budgetOf({ deadline, maxTokens, maxCostUsd }: SubagentRequest): Budget | undefined {
-  if (deadline === undefined && maxTokens === undefined && maxCostUsd === undefined) return undefined;
-  return {
-    ...(deadline === undefined ? {} : { deadline }),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
-    ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
-  };
+function budgetOf({ deadline, maxTokens, maxCostUsd, maxSteps, maxToolCalls }: SubagentRequest): Budget | undefined {
+  const limits = Object.entries({ deadline, maxTokens, maxCostUsd, maxSteps, maxToolCalls }).filter(([, max]) => max !== undefined);
+  return limits.length === 0 ? undefined : Object.fromEntries(limits);
+}
+
+const byRights: readonly PermissionMode[] = ['read-only', 'ask', 'accept-edits', 'full-access'];
+
+function stricterMode(a: PermissionMode, b: PermissionMode): PermissionMode {
+  return byRights.indexOf(a) < byRights.indexOf(b) ? a : b;
 }

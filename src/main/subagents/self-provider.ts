@@ -6,6 +6,7 @@
  */
 import type { ServerConfig } from '../../shared/config.ts';
 import { type ErrorCode, ServerError, toWireError } from '../../shared/errors.ts';
+import type { PermissionMode } from '../../shared/events.ts';
 import type { TaskAnswer } from '../../shared/broker-protocol.ts';
 import {
   selfProvider,
@@ -52,6 +53,8 @@ export class SelfProvider implements SubagentApi {
   readonly #entries = new Map<string, Entry>();
   /** Runs by the id of their session. */
   readonly #bySession = new Map<string, SelfRun>();
+  /** Ids of the sessions that were made and have not left. */
+  readonly #sessionIds = new Set<string>();
   /** By depth: whoever waits for a slot holds at most one of the depth above, so nobody waits for himself. */
   readonly #slots = new Map<number, ProviderSlots>();
   #closing = false;
@@ -121,6 +124,22 @@ export class SelfProvider implements SubagentApi {
     this.#bySession.get(sessionId)?.questions.withdraw(requestKey);
   }
 
+  /** Whether the session works for another one now. */
+  isRunning(sessionId: string): boolean {
+    return this.#sessionIds.has(sessionId);
+  }
+
+  /**
+   * What works for a session goes on in its mode, and what works for that in turn. A run whose session cannot take it is
+   * ended. Never rejects.
+   */
+  async followMode(owner: string, mode: PermissionMode): Promise<void> {
+    const runs = [...this.#entries.values()].flatMap((entry) =>
+      entry.owner === owner && entry.run?.isRunning === true ? [entry.run] : [],
+    );
+    await Promise.all(runs.map((run) => run.session.setMode(mode).catch(() => run.cancel())));
+  }
+
   /** Ends all runs of a session that lost its thread, or is going. Never rejects. */
   async releaseOwner(owner: string): Promise<void> {
     const runs = [...this.#entries].filter(([, entry]) => entry.owner === owner);
@@ -153,7 +172,7 @@ export class SelfProvider implements SubagentApi {
     try {
       const session = await this.#attachChild(request, provider, signal);
       if (session === undefined) return aborted;
-      entry.run = this.#follow(new SelfRun({ request, provider, session }));
+      entry.run = this.#follow(new SelfRun({ request, provider: this.#underPolicy(provider, session), session }));
       void entry.run.over.then(release);
       return { ok: true, capabilities };
     } catch (error) {
@@ -171,22 +190,40 @@ export class SelfProvider implements SubagentApi {
     const beside = parent?.attached;
     if (parent === undefined || beside === undefined) throw new ServerError('THREAD_LOST', 'The session that delegates is on no thread.');
     if (signal.aborted) return undefined;
+    let seen = parent.mode;
     const session = createChildSession({ request, provider, cwd, parent, beside }, this.#parts);
+    const { id } = session.identity;
+    this.#sessionIds.add(id);
     try {
-      await Promise.all([session.resume(), this.#parts.adopt(session.identity.id, request.owner)]);
+      await Promise.all([session.resume(), this.#parts.adopt(id, request.owner)]);
+      // It is no run yet that could have followed.
+      for (; seen !== parent.mode; seen = session.mode) await session.setMode(parent.mode);
     } catch (error) {
-      await session.dispose();
+      await this.#dispose(session);
       throw error;
     }
     if (!signal.aborted) return session;
-    await session.dispose();
+    await this.#dispose(session);
     return undefined;
+  }
+
+  async #dispose(session: Session): Promise<void> {
+    await session.dispose().finally(() => this.#sessionIds.delete(session.identity.id));
+  }
+
+  /** What a rule has asked is for the client: no setting answers it with yes. */
+  #underPolicy(provider: SubagentProvider, { identity }: Session): SubagentProvider {
+    const hasPolicy = identity.options.policy !== undefined || this.#parts.config.session.policy !== undefined;
+    return hasPolicy && provider.permission === 'allow' ? { ...provider, permission: 'ask' } : provider;
   }
 
   #follow(run: SelfRun): SelfRun {
     const { id } = run.session.identity;
     this.#bySession.set(id, run);
-    void run.over.then(() => this.#bySession.delete(id));
+    void run.over.then(() => {
+      this.#bySession.delete(id);
+      this.#sessionIds.delete(id);
+    });
     return run;
   }
 

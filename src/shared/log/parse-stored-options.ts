@@ -9,6 +9,7 @@ type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === 'string';
 const isCount: Check = (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+const isWhole: Check = (value) => isCount(value) && Number.isInteger(value);
 const isAction = oneOf('allow', 'ask', 'deny');
 
 const isBudget = members({
@@ -40,7 +41,9 @@ const isStoredOptions = members({
   persona: isText,
   tools: listOf(isText),
   outputSchema: isObject,
-  depth: (value) => isCount(value) && Number.isInteger(value),
+  depth: isWhole,
+  maxDepth: isWhole,
+  mode: oneOf('ask', 'accept-edits', 'read-only', 'full-access'),
 });
 
 /** The options, or `undefined` when they are not what this release writes. */

@@ -127,10 +127,16 @@ export class TurnLimits {
     const timeLeft = this.timeLeftMs();
     const maxTokens = leastLeft(this.all, 'tokens');
     const maxCostUsd = leastLeft(this.all, 'cost');
+    // The server's own hold for each turn anew, there, too.
+    const byClient = this.all.filter((limit) => limit.byClient);
+    const maxSteps = leastLeft(byClient, 'steps');
+    const maxToolCalls = leastLeft(byClient, 'tool-calls');
     return {
       ...(timeLeft === Infinity ? {} : { deadline: Math.round(this.#wallClock() + Math.max(0, timeLeft)) }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
       ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
+      ...(maxSteps === undefined ? {} : { maxSteps }),
+      ...(maxToolCalls === undefined ? {} : { maxToolCalls }),
     };
   }
 

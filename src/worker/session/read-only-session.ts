@@ -30,7 +30,7 @@ export class ReadOnlySession implements SessionApi {
     this.#task = task;
     this.#thread = thread;
     this.#screen = createScreen(task, thread);
-    this.#mode = task.settings.mode;
+    this.#mode = task.options.mode ?? task.settings.mode;
     this.#follower = new LogFollower(task.logPath, (event) => this.#show(event));
     this.left = new Promise((resolve) => {
       this.#reportLeft = resolve;

@@ -10,10 +10,10 @@ import { SubagentRuns } from '../subagents/subagent-runs.ts';
 import type { SessionJournal } from './session-journal.ts';
 import type { ThreadContext } from './thread-context.ts';
 
-/** The agents below whose greatest depth the session stands. */
+/** The agents below whose greatest depth the session stands; none once its own cap is reached. */
 export function usableSubagents({ settings, options }: SessionTask): readonly SubagentProvider[] {
-  const depth = options.depth ?? 0;
-  return settings.subagents.filter(({ maxDepth }) => depth < maxDepth);
+  const { depth = 0, maxDepth: cap = Infinity } = options;
+  return settings.subagents.filter(({ maxDepth }) => depth < Math.min(maxDepth, cap));
 }
 
 export interface SessionSubagentsParts {
@@ -29,7 +29,7 @@ export function createSubagentRuns(task: SessionTask, thread: ThreadContext, par
   const { journal, mode, agent } = parts;
   const questions = new SubagentQuestions({
     sessionId,
-    timeoutMs: options.policy?.askTimeoutMs ?? settings.policy?.askTimeoutMs ?? settings.permissionTimeoutMs,
+    timeoutMs: shortest(options.policy?.askTimeoutMs, settings.policy?.askTimeoutMs) ?? settings.permissionTimeoutMs,
     mode,
     hasPolicy: options.policy !== undefined || settings.policy !== undefined,
     journal,
@@ -42,6 +42,7 @@ export function createSubagentRuns(task: SessionTask, thread: ThreadContext, par
     cwd,
     spillDir,
     depth: options.depth ?? 0,
+    maxDepth: options.maxDepth,
     providers: usableSubagents(task),
     apiOf: (provider) => (provider === selfProvider ? main : broker),
     turn: () => agent().turn,
@@ -51,4 +52,9 @@ export function createSubagentRuns(task: SessionTask, thread: ThreadContext, par
     notice: (text) => agent().notice(text),
     ask: (asker, question, signal) => questions.ask(asker, question, signal),
   });
+}
+
+function shortest(...times: readonly (number | undefined)[]): number | undefined {
+  const given = times.filter((time) => time !== undefined);
+  return given.length === 0 ? undefined : Math.min(...given);
 }

@@ -12,6 +12,7 @@ import {
   type SubagentApi,
   type SubagentProvider,
   type SubagentQuestion,
+  type SubagentRequest,
   type SubagentUsage,
 } from '../../shared/subagent-protocol.ts';
 import type { QuestionAsker } from '../permission/subagent-questions.ts';
@@ -25,6 +26,8 @@ export interface SubagentRunsParts {
   readonly spillDir: string;
   /** How many delegations stand above this session. */
   readonly depth: number;
+  /** The session's own cap of the depth. */
+  readonly maxDepth?: number | undefined;
   readonly providers: readonly SubagentProvider[];
   /** Who runs the children of a provider. */
   readonly apiOf: (provider: string) => SubagentApi;
@@ -49,7 +52,7 @@ export interface RunSpec {
   readonly prompt: string;
   readonly background: boolean;
   /** What the parent has left of its budgets. */
-  readonly left: { readonly deadline?: number; readonly maxTokens?: number; readonly maxCostUsd?: number };
+  readonly left: Pick<SubagentRequest, 'deadline' | 'maxTokens' | 'maxCostUsd' | 'maxSteps' | 'maxToolCalls'>;
   readonly signal: AbortSignal;
 }
 
@@ -168,7 +171,7 @@ export class SubagentRuns {
   }
 
   #make(spec: RunSpec): SubagentRun {
-    const { sessionId, cwd, spillDir, depth, providers, apiOf, turn, mode, record, chargeUsage, ask } = this.#parts;
+    const { sessionId, cwd, spillDir, depth, maxDepth, providers, apiOf, turn, mode, record, chargeUsage, ask } = this.#parts;
     this.#lastNumber += 1;
     const { callId, provider, description, prompt, background, left } = spec;
     const asker = { callId, turn: turn(), provider, description };
@@ -181,6 +184,7 @@ export class SubagentRuns {
         prompt,
         cwd,
         depth: depth + 1,
+        ...(maxDepth === undefined ? {} : { maxDepth }),
         // What a process may do is set where it is configured: the parent's mode could be a looser one.
         ...(provider === selfProvider ? { mode: mode() } : {}),
         ...left,

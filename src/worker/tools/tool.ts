@@ -57,6 +57,8 @@ export interface BudgetLeft {
   readonly maxTokens?: number;
   /** US dollars. */
   readonly maxCostUsd?: number;
+  readonly maxSteps?: number;
+  readonly maxToolCalls?: number;
 }
 
 /** `Args` has been checked against `parameters` before any of these is called. */

@@ -26,6 +26,7 @@ export function sessionParams(provider: SubagentProvider, request: SubagentReque
     options['outputSchema'] = provider.outputSchema;
   }
   if (traits.capabilities.depth) options['depth'] = request.depth;
+  if (traits.maxDepth) options['maxDepth'] = lower(provider.maxDepth, request.maxDepth);
   if (traits.mode && request.mode !== undefined) options['mode'] = request.mode;
   const budget = traits.budget ? budgetOf(request) : {};
   if (Object.keys(budget).length > 0) options['budget'] = budget;
@@ -33,11 +34,18 @@ export function sessionParams(provider: SubagentProvider, request: SubagentReque
   return { ok: true, params: { cwd, mcpServers: [], ...meta } };
 }
 
+function lower(own: number, ofParent = own): number {
+  return Math.min(own, ofParent);
+}
+
 function budgetOf(request: SubagentRequest): JsonObject {
-  const { deadline, maxTokens, maxCostUsd } = request;
+  const { deadline, maxTokens, maxCostUsd, maxSteps, maxToolCalls } = request;
   return {
     ...(deadline === undefined ? {} : { deadline: new Date(deadline).toISOString() }),
     ...(maxTokens === undefined ? {} : { maxTokens: Math.max(1, Math.floor(maxTokens)) }),
-    ...(maxCostUsd === undefined || maxCostUsd <= 0 ? {} : { maxCostUsd }),
+    // None at all would be no limit.
+    ...(maxCostUsd === undefined ? {} : { maxCostUsd: Math.max(1e-9, maxCostUsd) }),
+    ...(maxSteps === undefined ? {} : { maxSteps: Math.max(1, maxSteps) }),
+    ...(maxToolCalls === undefined ? {} : { maxToolCalls: Math.max(1, maxToolCalls) }),
   };
 }
