@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { logPath, readEvents } from '../support/invariants.ts';
 import type { Frame, ServerProcess } from '../support/server-process.ts';
 import { callIds, endServer, exchange, startServer, statusesOfCall, updatesOfCall } from '../support/started-server.ts';
 
@@ -95,6 +96,12 @@ await t.test('answers', async (t) => {
     ['neither result nor error', () => ({})],
     ['result and error', () => ({ result: selected('allow_once'), error: { code: 1, message: 'm' } })],
   ];
+  const textOf = (name: string): RegExp => {
+    if (name === 'reject_once') return /The user rejected this call/;
+    return name === 'cancelled'
+      ? /The client gave no answer to this request; nothing was done/
+      : /No valid answer to the permission request/;
+  };
   await t.test('#85 whatever is not a clear yes does not run the call, and the turn goes on', async (t) => {
     await Promise.all(
       refusals.map(async ([name, make], index) => {
@@ -104,7 +111,9 @@ await t.test('answers', async (t) => {
         const question = await asked;
         server.send({ jsonrpc: '2.0', id: question.id, ...make(question) });
         const response = await server.response(id);
-        t.ok(['end_turn', 'cancelled'].includes(response.result?.stopReason), `${name}: ${JSON.stringify(response)}`);
+        t.equal(response.result?.stopReason, 'end_turn', `${name}: ${JSON.stringify(response)}`);
+        const result = (await readEvents(logPath(server, sessionId))).find((event) => event.type === 'tool/result');
+        t.match(result?.data, { text: textOf(name) }, name);
         t.notOk(made(`refused-${index}`), name);
         t.equal(statusOf(server, sessionId, question.params.toolCall.toolCallId), 'failed', name);
         t.match(await server.prompt(sessionId, 'say next'), { result: { stopReason: 'end_turn' } }, name);

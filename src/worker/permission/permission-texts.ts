@@ -18,6 +18,12 @@ export const refusals = {
     code: 'PERMISSION_CANCELLED',
     text: 'The turn was cancelled while this call waited for permission, so nothing was done.',
   },
+  /** A client may say `cancelled` of a question alone; the turn goes on then. */
+  unanswered: {
+    allowed: false,
+    code: 'PERMISSION_CANCELLED',
+    text: 'The client gave no answer to this request; nothing was done. Go on without it.',
+  },
   unavailable: {
     allowed: false,
     code: 'PERMISSION_UNAVAILABLE',

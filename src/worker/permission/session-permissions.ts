@@ -4,6 +4,7 @@
  * Fails closed everywhere: an answer counts for exactly the call it was asked for, and anything but a clear yes is a no.
  * Grants live in the log and nowhere else; {@link SessionPermissions.observe} builds them again when a log is replayed.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { EventData, EventInput, PermissionMode } from '../../shared/events.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
@@ -14,6 +15,7 @@ import type { PermissionCall, PermissionDecision, PermissionGate } from './permi
 import { askedByPolicy, denied, deniedByPolicy, networkNotCut, type Refusal, reasonOfRule, refusals } from './permission-texts.ts';
 import { decideAccess, type Grant, grantFor, type ResolvedAccess, refusedByMode } from '../../shared/permission/mode-policy.ts';
 import { type RuledCall, type RuleVerdict, strictest } from '../../shared/permission/compiled-policy.ts';
+import { fallbackRuleName } from '../../shared/policy-rules.ts';
 import { resolveAccess } from './resolve-access.ts';
 
 export interface SessionPermissionsOptions {
@@ -99,7 +101,8 @@ export class SessionPermissions implements PermissionGate {
     const refusal = refusedByMode(mode, access);
     if (refusal !== undefined) return this.#refuse(call, { outcome: 'reject', by: 'mode' }, denied(refusal));
     const verdict = strictest(this.#policies.map((policy) => policy.decide({ toolName: call.toolName, access })));
-    if (verdict === undefined) return { allowed: true };
+    // Nothing is touched, and no rule speaks of it; on record all the same.
+    if (verdict === undefined) return this.#allowByRule(call, fallbackRuleName);
     const { rule } = verdict;
     if (verdict.action === 'deny') return this.#refuse(call, { outcome: 'reject', by: 'policy', rule }, deniedByPolicy(rule, verdict.why));
     const network = access.kind === 'execute' ? verdict.network : undefined;
@@ -125,7 +128,7 @@ export class SessionPermissions implements PermissionGate {
     }
     const timeoutMs = verdict.askTimeoutMs ?? this.#options.timeoutMs;
     const answer = await this.#ask(call, { why: reasonOfRule(rule, verdict.why), grant, rule, timeoutMs }, signal);
-    return answer.allowed || answer.code === 'PERMISSION_CANCELLED' ? answer : askedByPolicy(answer, rule);
+    return answer.allowed || answer === refusals.cancelled ? answer : askedByPolicy(answer, rule);
   }
 
   async #decideByMode(
@@ -163,7 +166,10 @@ export class SessionPermissions implements PermissionGate {
     const request: PermissionRequest = { sessionId, requestKey, params, afterBatch: flush() };
     const outcome = await askOnce(() => this.#options.ask(request), { signal, timeoutMs: question.timeoutMs });
     if (outcome.kind !== 'answered') this.#withdraw(requestKey);
-    return this.#settle(call, question, outcome);
+    const answer = outcome.kind === 'answered' ? outcome.answer : undefined;
+    // With the cancel of the turn clients answer so, too, and that comes over another port.
+    if (answer?.outcome === 'cancelled') await setImmediate();
+    return this.#settle(call, question, signal.aborted ? { kind: 'aborted' } : outcome);
   }
 
   #settle(call: PermissionCall, { grant, rule }: Question, outcome: AskOutcome): PermissionDecision {
@@ -171,7 +177,7 @@ export class SessionPermissions implements PermissionGate {
     if (outcome.kind === 'aborted') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.cancelled);
     if (outcome.kind === 'timeout') return this.#refuse(call, { outcome: 'unavailable', by: 'timeout', ...asked }, refusals.timeout);
     const answer = outcome.kind === 'failed' ? undefined : outcome.answer;
-    if (answer?.outcome === 'cancelled') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.cancelled);
+    if (answer?.outcome === 'cancelled') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.unanswered);
     const chosen = answer?.outcome === 'selected' ? this.#offered(grant).find((option) => option.optionId === answer.optionId) : undefined;
     switch (chosen?.optionId ?? 'none') {
       case optionIds.once:

@@ -106,10 +106,10 @@ t.test('a policy holds in every mode, and read-only refuses what it allows', asy
   );
 });
 
-t.test('a call that touches nothing passes unless a rule is about it', async (t) => {
-  const { decide, events } = makeGate({ server: {} });
+t.test('a call that touches nothing passes unless a rule is about it, and is on record', async (t) => {
+  const { decide, decided } = makeGate({ server: {} });
   t.strictSame(await decide({ kind: 'none' }), { allowed: true });
-  t.equal(events.length, 0);
+  t.strictSame(decided(), [{ turn: 1, callId: 'c', outcome: 'allow-once', by: 'policy', rule: 'fallback' }]);
   const denied = makeGate({ server: { rules: [{ action: 'deny', tools: ['tool'] }] } });
   t.match(await denied.decide({ kind: 'none' }), { allowed: false, text: /rule 1/ });
 });

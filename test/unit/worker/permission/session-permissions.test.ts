@@ -113,6 +113,17 @@ t.test('anything but a clear yes is a no, each with its own text', async (t) => 
     if (!decided.allowed) texts.set(code, decided.text);
   }
   t.equal(new Set(texts.values()).size, 3);
+  t.match(texts.get('PERMISSION_CANCELLED'), /^The client gave no answer to this request; nothing was done\. Go on without it\.$/);
+});
+
+t.test('the word cancelled that comes just before the cancel of its turn belongs to that cancel', async (t) => {
+  const { gate, question } = harness();
+  const abort = new AbortController();
+  const decision = gate.decide(command('x'), abort.signal);
+  (await question(0)).answer({ outcome: 'cancelled' });
+  await new Promise((resolve) => process.nextTick(resolve));
+  abort.abort();
+  t.match(await decision, { allowed: false, code: 'PERMISSION_CANCELLED', text: /The turn was cancelled/ });
 });
 
 t.test('a thrown question, a full disk and silence are a no', async (t) => {
