@@ -42,6 +42,8 @@ export interface SessionListener {
 export interface AcpChildParts {
   readonly group: ProcessGroup;
   readonly library: AcpClientLibrary;
+  /** The directory of the process. */
+  readonly cwd: string;
   /** What the child was started with; its secrets are kept out of diagnostics. */
   readonly environment: Readonly<Record<string, string>>;
   readonly clientInfo: { readonly name: string; readonly version: string };
@@ -50,6 +52,8 @@ export interface AcpChildParts {
 }
 
 export class AcpChild {
+  /** Where the process was started. */
+  readonly cwd: string;
   /** Fulfils when nothing more comes from the child. Never rejects. */
   readonly closed: Promise<void>;
   readonly secrets: SecretFilter;
@@ -67,6 +71,7 @@ export class AcpChild {
 
   constructor(parts: AcpChildParts) {
     this.#parts = parts;
+    this.cwd = parts.cwd;
     this.secrets = new SecretFilter(parts.environment);
     this.#stderrPump = new StreamPump(parts.group.stderr, (chunk) => {
       this.#stderr.push(chunk);

@@ -1,5 +1,5 @@
 /**
- * Children that have served and wait for the next run, by what they were started as.
+ * Children that have served and wait for the next run, by what they were started as, and where.
  *
  * A child that comes back gets a fresh session for the next run; the old one is closed where the child can do that. Runs of
  * different sessions may follow each other in one child: that is what a provider with a `poolSize` has agreed to. Anything
@@ -25,15 +25,15 @@ export class ChildPool {
   readonly #ending = new Map<AcpChild, Promise<void>>();
   #down = false;
 
-  /** Whether a child of this provider would be kept now. */
-  wants(provider: SubagentProvider): boolean {
-    return !this.#down && (this.#idle.get(keyOf(provider))?.length ?? 0) < provider.poolSize;
-  }
-
-  /** A child that waits, the last one first: the others may reach their idle time. It is the caller's from now on. */
-  take(provider: SubagentProvider): AcpChild | undefined {
+  /**
+   * A child of this provider that waits and works in this directory, the last one first: the others may reach their idle
+   * time. It is the caller's from now on.
+   */
+  take(provider: SubagentProvider, cwd: string): AcpChild | undefined {
+    if (provider.poolSize === 0) return undefined;
     const idle = this.#idle.get(keyOf(provider)) ?? [];
-    for (let one = idle.pop(); one !== undefined; one = idle.pop()) {
+    for (const one of idle.filter(({ child }) => child.cwd === cwd).reverse()) {
+      idle.splice(idle.indexOf(one), 1);
       clearTimeout(one.timer);
       if (one.child.isSound) return one.child;
       this.#end(one.child, hurriedGraces);
@@ -46,10 +46,10 @@ export class ChildPool {
     child.listen(undefined);
     const runs = (this.#runs.get(child) ?? 0) + 1;
     this.#runs.set(child, runs);
-    if (!this.wants(provider) || !child.isSound || !child.isQuiet || runs >= maxRuns) return false;
+    if (!this.#wants(provider, child) || !child.isSound || !child.isQuiet || runs >= maxRuns) return false;
     if (child.traits.closesSessions && !(await child.closeSession(sessionId, closeLimitMs))) return false;
     // Asked again, since the close took time.
-    if (!this.wants(provider) || !child.isSound) return false;
+    if (!this.#wants(provider, child) || !child.isSound) return false;
     this.#keep(provider, child);
     return true;
   }
@@ -67,10 +67,19 @@ export class ChildPool {
     while (this.#ending.size > 0) await Promise.all(this.#ending.values());
   }
 
+  /** There is room, or a child of another directory to make room: what has just been used is used again sooner. */
+  #wants(provider: SubagentProvider, { cwd }: AcpChild): boolean {
+    const { poolSize } = provider;
+    const idle = this.#idle.get(keyOf(provider)) ?? [];
+    return !this.#down && poolSize > 0 && (idle.length < poolSize || idle.some(({ child }) => child.cwd !== cwd));
+  }
+
   #keep(provider: SubagentProvider, child: AcpChild): void {
     const key = keyOf(provider);
     const idle = this.#idle.get(key) ?? [];
     this.#idle.set(key, idle);
+    const oldest = idle.find((other) => other.child.cwd !== child.cwd);
+    if (idle.length >= provider.poolSize && oldest !== undefined) this.#remove(idle, oldest, hurriedGraces);
     const { disposeEofGraceMs: eofMs, disposeGraceMs: termMs } = provider;
     const one: IdleChild = { child, timer: setTimeout(() => this.#remove(idle, one, { eofMs, termMs }), provider.poolIdleMs) };
     idle.push(one);
@@ -92,8 +101,8 @@ export class ChildPool {
   }
 }
 
-/** Children are alike that were started alike; where they work is told with each session. */
-function keyOf({ command, args, env, envMode, envAllow }: SubagentProvider): string {
+/** Children are alike that were started alike by the same provider: another one's may have other rights. */
+function keyOf({ name, command, args, env, envMode, envAllow }: SubagentProvider): string {
   const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([command, args, variables, envMode, envAllow]);
+  return JSON.stringify([name, command, args, variables, envMode, envAllow]);
 }

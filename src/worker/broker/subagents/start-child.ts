@@ -26,8 +26,8 @@ export interface StartFailure {
 export interface StartParts {
   readonly request: SubagentRequest;
   readonly provider: SubagentProvider;
-  /** A child that has served before. */
-  readonly takeWarm: () => AcpChild | undefined;
+  /** A child that has served before, in this directory. */
+  readonly takeWarm: (cwd: string) => AcpChild | undefined;
   /** Whatever has to be there before a process is started. Rejects when it cannot be. */
   readonly prepare: () => Promise<unknown>;
   /** Starts a process; a sentence instead where the system refused. */
@@ -56,7 +56,7 @@ export async function startChild(parts: StartParts, cwd: string): Promise<ChildS
     return { ok: false, code: 'INTERNAL', message: 'the ACP client of this server cannot be loaded; its installation is incomplete' };
   }
   if (parts.signal.aborted) return aborted;
-  const warm = parts.takeWarm();
+  const warm = parts.takeWarm(cwd);
   if (warm !== undefined) {
     const start = await openSession(parts, warm, cwd);
     if (parts.signal.aborted || (start.ok && warm.isSound)) return start;

@@ -110,7 +110,7 @@ export class SubagentRun {
     const { provider, takeSlot } = this.#parts;
     const signal = this.#stop.signal;
     const deadline = performance.now() + provider.startTimeoutMs;
-    const parts = { ...this.#parts, signal, deadline, takeWarm: () => this.#parts.pool.take(provider) };
+    const parts = { ...this.#parts, signal, deadline, takeWarm: (cwd: string) => this.#parts.pool.take(provider, cwd) };
     const checked = await checkRequest(parts);
     if (!checked.ok) return this.#failed(checked);
     const releaseSlot = await takeSlot(signal, provider.startTimeoutMs);
@@ -194,8 +194,9 @@ export class SubagentRun {
 
   async #answered(child: AcpChild, response: PromptResponse): Promise<Omit<SubagentResult, 'durationMs'>> {
     if (!child.traits.answersLast) await this.#lateUpdates(child);
-    const output = await this.#collector.finish();
     const { stopReason, diagnostic } = stopReasonOf(response);
+    // Who did not get to an end may have said what counts in any of its messages.
+    const output = await (stopReason === 'completed' ? this.#collector.answer() : this.#collector.finish());
     const structured = smallJson(record(record(record(response)['_meta'])[metaKey])['structured'], maxStructuredChars);
     return {
       stopReason,

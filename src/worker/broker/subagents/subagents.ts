@@ -146,6 +146,6 @@ export class Subagents implements SubagentApi {
     const launch = await this.#parts.launch([holder, childMark], spec);
     if (!launch.ok) return { spawnError: launch.spawnError };
     const { clientInfo, sweep } = this.#parts;
-    return new AcpChild({ group: launch.group, library, environment, clientInfo, sweep: () => sweep(childMark) });
+    return new AcpChild({ group: launch.group, library, cwd, environment, clientInfo, sweep: () => sweep(childMark) });
   }
 }

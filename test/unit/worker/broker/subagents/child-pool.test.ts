@@ -8,20 +8,49 @@ t.jobs = 4;
 interface Identity {
   readonly pid: number;
   readonly cwd: string;
+  readonly place: string;
   readonly sessionId: string;
 }
 
-t.test('a warm child serves runs of different sessions, each in a session and a cwd of its own', async (t) => {
+t.test('a warm child serves runs of different sessions, each in a session of its own', async (t) => {
   const rig = new SubagentRig(t, [badProvider('whoami', { poolSize: 1 })]);
-  const run = async (owner: string, cwd: string) => JSON.parse((await rig.run({ owner, cwd })).result.output) as Identity;
-  const first = await run('s1', rig.dir);
-  const second = await run('s2', '/');
+  const run = async (owner: string) => JSON.parse((await rig.run({ owner })).result.output) as Identity;
+  const first = await run('s1');
+  const second = await run('s2');
   t.equal(second.pid, first.pid);
-  t.same([first.sessionId, second.sessionId, second.cwd], ['session-1', 'session-2', '/']);
+  t.same([first.sessionId, second.sessionId, second.cwd], ['session-1', 'session-2', rig.dir]);
   t.same([...rig.groups.values()], ['pool']);
   await rig.broker.releaseOwner('s1');
   await rig.broker.releaseOwner('s2');
   t.equal(rig.groups.size, 1, 'it outlives the sessions');
+});
+
+t.test('a run never gets a process of another directory; that one makes room in a full pool', async (t) => {
+  const rig = new SubagentRig(t, [badProvider('whoami', { poolSize: 1 })]);
+  const run = async (cwd: string) => JSON.parse((await rig.run({ cwd })).result.output) as Identity;
+  const first = await run(rig.dir);
+  const second = await run('/');
+  t.not(second.pid, first.pid);
+  t.match(
+    [first, second],
+    [
+      { cwd: rig.dir, place: rig.dir },
+      { cwd: '/', place: '/' },
+    ],
+  );
+  t.equal((await run('/')).pid, second.pid, 'the later one has been kept');
+  t.equal(rig.started.length, 2);
+});
+
+t.test('a provider gets no process of another one, and one without a pool gets none', async (t) => {
+  const rig = new SubagentRig(t, [
+    badProvider('whoami', { poolSize: 1 }),
+    badProvider('whoami', { name: 'other', poolSize: 1 }),
+    badProvider('whoami', { name: 'unpooled' }),
+  ]);
+  for (const provider of ['child', 'unpooled', 'other', 'unpooled']) await rig.run({ provider });
+  t.equal(rig.started.length, 4);
+  t.equal(rig.groups.size, 2);
 });
 
 t.test('no more are kept than the pool holds, and none longer than its idle time', async (t) => {
