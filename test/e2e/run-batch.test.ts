@@ -45,6 +45,8 @@ t.test('what jobs come to, in the order of the file; the next run runs what is n
   const scene = new RunScene(t);
   const cwd = scene.folder('work');
   const base = { cwd, mode: 'full-access' };
+  const secrets = ['DEEPSEEK_API_KEY', 'GITHUB_TOKEN', 'OTEL_EXPORTER_OTLP_HEADERS', 'PLAIN', 'DSH_ACP_X'];
+  const shown = `echo "$A $NPM_TOKEN $DSH_SEED ${secrets.map((name) => `\${${name}-none}`).join(' ')} $CITY"`;
   const path = scene.jobs([
     { ...base, id: 'slow', prompt: 'run sleep 0.3\nsay slow', labels: { kind: 'a' }, meta: { x: [1] } },
     { ...base, id: 'failed', prompt: 'say no', check: 'echo because; exit 4' },
@@ -58,14 +60,21 @@ t.test('what jobs come to, in the order of the file; the next run runs what is n
     {
       ...base,
       id: 'env',
-      prompt: 'run echo "$A $DSH_SEED ${DEEPSEEK_API_KEY-none}" > session.txt',
-      env: { A: 'of the job' },
+      prompt: `run ${shown} > session.txt`,
+      env: { A: 'of the job', NPM_TOKEN: 'of the job' },
       seed: 30,
-      setup: 'echo "$A $DSH_SEED ${DEEPSEEK_API_KEY-none}" > setup.txt',
+      setup: `${shown} > setup.txt`,
       check: 'cmp setup.txt session.txt && cat setup.txt',
     },
   ]);
-  const run = scene.start([path, '--out', scene.out, '--json', '--ordered', ...scripted], { DEEPSEEK_API_KEY: 'sk-secret-of-ours' });
+  const run = scene.start([path, '--out', scene.out, '--json', '--ordered', ...scripted], {
+    DEEPSEEK_API_KEY: 'sk-secret-of-ours',
+    GITHUB_TOKEN: 'x',
+    OTEL_EXPORTER_OTLP_HEADERS: 'a=b',
+    PLAIN: 'https://user:password@host',
+    NPM_TOKEN: 'of the runner',
+    CITY: 'Bern',
+  });
   t.equal(await run.exited, 1, run.stderr);
   t.same(
     scene.results().map(({ key, status }) => [key, status]),
@@ -93,7 +102,7 @@ t.test('what jobs come to, in the order of the file; the next run runs what is n
   t.match(scene.result('nowhere'), { errorClass: 'setup', error: /no directory/ });
   t.match(scene.result('budget'), { stopReason: 'max_turn_requests' });
   t.match(scene.result('two-turns'), { text: /^two/, usage: { steps: 2 } });
-  t.match(scene.result('env'), { check: { output: 'of the job 30 none\n' }, seed: 30 });
+  t.match(scene.result('env'), { check: { output: 'of the job of the job 30 none none none none none Bern\n' }, seed: 30 });
   t.notOk(existsSync(join(cwd, 'forbidden')));
   t.match(run.stderr, /1 permission requests were refused/);
   t.notMatch(readFileSync(scene.out, 'utf8'), /sk-secret/);
@@ -133,7 +142,8 @@ t.test('what is wrong is said before anything runs, with exit code 2', async (t)
   const bad = scene.jobs([{ id: 'a', prompt: 'say a', cwd: '.' }, { id: 'a', prompt: 'say a', cwd: '.' }, '{'], 'bad.jsonl');
   const out = ['--out', scene.out];
   const rows: [string[], RegExp][] = [
-    [[bad, ...out], /2 wrong lines.*\n {2}line 2: id: "a" is also the id of line 1\n {2}line 3: this is no JSON/],
+    [[bad, ...out, ...scripted], /2 wrong lines.*\n {2}line 2: id: "a" is also the id of line 1\n {2}line 3: this is no JSON/],
+    [[good, ...out], /model: expected one: set DEEPSEEK_API_KEY, or --base-url and --model, or --model scripted/],
     [[good], /--out: expected a file for the results/],
     [[good, ...out, '--max-cost', '1', ...scripted], /--max-cost: expected prices/],
     [[good, ...out, '--agent', 'no-such-agent'], /--agent: expected a command that speaks ACP.*no-such-agent could not be started/],

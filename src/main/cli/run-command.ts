@@ -19,6 +19,7 @@ import { openJobsFile, readJobsStream } from '../run/jobs/jobs-file.ts';
 import type { RunOutcome } from '../run/run-event.ts';
 import type { RunAgent, RunOptions } from '../run/run-options.ts';
 import { createObservers } from '../run/view/create-observers.ts';
+import { collectorVariables } from '../telemetry/telemetry.ts';
 import { packageRoot, packageVersion } from './own-package.ts';
 import type { CommandLine } from './parse-command-line.ts';
 import { type RunFlags, readRunFlags } from './run-flags.ts';
@@ -105,6 +106,10 @@ function chooseAgent(line: CommandLine, flags: RunFlags, loaded: LoadedConfig, r
     return { argv: flags.agent, cwd: process.cwd(), stateDir: undefined };
   }
   const source = (name: KeyName) => loaded.settings.find((setting) => setting.name === name)?.source;
+  // Without a key a server shows its demo; as the results of a run that would be a forgery.
+  if (loaded.config.session.model.kind === 'scripted' && source('model') === 'default') {
+    throw configError({ key: 'model', expected: 'one: set DEEPSEEK_API_KEY, or --base-url and --model, or --model scripted', where });
+  }
   if (flags.maxCostUsd !== undefined && loaded.config.session.prices === undefined) {
     throw configError({ key: '--max-cost', expected: 'prices to count by: set --price-input and --price-output', where });
   }
@@ -137,7 +142,7 @@ function options({ flags, loaded, jobs, agent, resultsPath, fromFile }: Parts): 
     resultsPath,
     worktreeDir: flags.worktreeDir === undefined ? defaultWorktreeDir() : resolve(flags.worktreeDir),
     defaults: { mode: flags.mode, answerMode: session.mode, policy: isOther ? session.policy : undefined },
-    withheld: loaded.settings.filter(({ name }) => name === 'api_key_env').map(({ value }) => String(value)),
+    withheld: [...loaded.settings.filter(({ name }) => name === 'api_key_env').map(({ value }) => String(value)), ...collectorVariables],
     observers: (attempts) => {
       if (resultsPath === undefined) return [];
       const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(path));

@@ -1,6 +1,7 @@
 /**
  * What the commands of a run get as their environment. The mark by which leftovers are found is in all of them.
  */
+import { isSecretVariable } from '../../shared/secret-variables.ts';
 
 /** Every process of a run carries `DSH_RUN=<run>.<part>;` in its environment. */
 export const markVariable = 'DSH_RUN';
@@ -16,12 +17,15 @@ export interface CommandEnvironment {
   readonly mark: string;
 }
 
-/** For setup and check: the runner's own environment without our keys and settings, the job's variables over it. */
+/**
+ * For setup and check, in which code that a model wrote may run: the runner's own environment, scrubbed as for the session's commands,
+ * with the job's variables over it.
+ */
 export function commandEnvironment(from: CommandEnvironment, job: Readonly<Record<string, string>>, seed: number): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(from.ambient)) {
-    const own = name === 'DEEPSEEK_API_KEY' || name.startsWith('DSH_') || from.withheld.includes(name);
-    if (value !== undefined && !own) env[name] = value;
+    if (value === undefined || from.withheld.includes(name) || isSecretVariable(name, value)) continue;
+    env[name] = value;
   }
   return { ...env, ...job, DSH_SEED: String(seed), [markVariable]: from.mark };
 }

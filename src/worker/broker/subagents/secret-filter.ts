@@ -2,7 +2,7 @@
  * Takes secrets out of foreign text before anybody reads it: the values of secret variables that the child was given, and
  * what looks like a key.
  */
-import { isSecretVariable } from '../environment.ts';
+import { isSecretVariable } from '../../../shared/secret-variables.ts';
 
 const looksSecret: readonly RegExp[] = [
   /(?<![\w-])(?:sk|rk|pk)[-_](?=[\w-]*\d)[\w-]{12,}/g,

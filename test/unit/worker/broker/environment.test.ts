@@ -1,5 +1,6 @@
 import t from 'tap';
-import { allowedEnvironment, childEnvironment, isSecretVariable, subagentEnvironment } from '../../../../src/worker/broker/environment.ts';
+import { isSecretVariable } from '../../../../src/shared/secret-variables.ts';
+import { allowedEnvironment, childEnvironment, subagentEnvironment } from '../../../../src/worker/broker/environment.ts';
 
 // Put together at run time, so that no scanner takes this file for a leak.
 const fake = (prefix: string, length: number): string => prefix + 'A1b2C3d4'.repeat(8).slice(0, length);
