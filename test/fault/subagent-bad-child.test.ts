@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { signalGroup } from '../../src/shared/process-table.ts';
 import { fileAppears } from '../support/file-appears.ts';
-import { badProvider, follow, newsWhere, SubagentRig, toldText } from '../support/subagent-rig.ts';
+import { badProvider, follow, isAlive, newsWhere, SubagentRig, toldText } from '../support/subagent-rig.ts';
 
 t.setTimeout(100_000);
 t.jobs = 4;
@@ -104,10 +104,11 @@ t.test('what a child leaves behind in its group, or out of it, goes with it; the
   const started = await rig.broker.startBackground({ owner: 's1', command: 'sleep', args: ['300'], cwd: '/', keepBytes: 100 });
   t.ok('taskId' in started);
   const { result } = await rig.run();
-  const [daemon, sibling] = result.output.split(' ').map(Number);
-  const left = rig.left();
-  t.notOk(left.includes(daemon ?? 0), 'the daemon is gone');
-  t.notOk(left.includes(sibling ?? 0), 'the sibling is gone');
+  t.match(result, { stopReason: 'completed', output: /^\d+ \d+$/ });
+  const [daemon = 0, sibling = 0] = result.output.split(' ').map(Number);
+  t.not(daemon, sibling);
+  t.notOk(isAlive(daemon), 'the daemon is gone');
+  t.notOk(isAlive(sibling), 'the sibling is gone');
   t.equal(await rig.broker.countBackground('s1'), 1);
 });
 

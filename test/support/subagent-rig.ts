@@ -2,7 +2,7 @@
  * A broker with one subagent provider, for tests: its children are real processes. After each test nothing may be left of
  * them.
  */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -46,6 +46,16 @@ export function badProvider(behaviour: string, more: Partial<SubagentProvider> =
     outputSchema: undefined,
     ...more,
   };
+}
+
+/** Whether a process runs, whatever mark it carries. One that has ended and waits to be reaped does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
 }
 
 /** How a run went, as its owner saw it. */

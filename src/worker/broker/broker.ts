@@ -66,6 +66,7 @@ export class Broker implements BrokerApi {
       environment: (provider) => subagentEnvironment(options.ambient, provider, options.withheldVariables),
       launch: (owners, spec) => this.#launch(owners, spec),
       sweep: (owner) => this.#sweep.sweep(owner),
+      marked: (owner) => this.#sweep.marked(owner),
     });
   }
 

@@ -38,6 +38,11 @@ export class EscapeeSweep {
     await this.#batch.done;
   }
 
+  /** The marked processes of the owner that live now. */
+  marked(owner: string): number[] {
+    return this.#find([this.markFor(owner, undefined)]);
+  }
+
   async #endSoon(owners: ReadonlySet<string>): Promise<void> {
     // All who come in this turn of the event loop share one look.
     await new Promise((resolve) => setImmediate(resolve));

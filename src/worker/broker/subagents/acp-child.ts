@@ -49,6 +49,8 @@ export interface AcpChildParts {
   readonly clientInfo: { readonly name: string; readonly version: string };
   /** Ends what has left the child's group. */
   readonly sweep: () => Promise<void>;
+  /** All its processes that live now, in its group or out of it. */
+  readonly members: () => readonly number[];
 }
 
 export class AcpChild {
@@ -150,6 +152,11 @@ export class AcpChild {
   /** Fulfils with the child's answer. Rejects when it refused, or is gone. */
   async prompt(sessionId: string, text: string): Promise<PromptResponse> {
     return await this.#connection.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
+  }
+
+  /** All its processes that live now; costs a look at the process table. */
+  members(): readonly number[] {
+    return this.#parts.members();
   }
 
   /** Asks, and does not wait. */

@@ -21,6 +21,8 @@ interface IdleChild {
 export class ChildPool {
   readonly #idle = new Map<string, IdleChild[]>();
   readonly #runs = new WeakMap<AcpChild, number>();
+  /** Processes that a child had when its session was new. */
+  readonly #members = new WeakMap<AcpChild, ReadonlySet<number>>();
   /** Children that are being ended by the pool itself. */
   readonly #ending = new Map<AcpChild, Promise<void>>();
   #down = false;
@@ -32,13 +34,18 @@ export class ChildPool {
   take(provider: SubagentProvider, cwd: string): AcpChild | undefined {
     if (provider.poolSize === 0) return undefined;
     const idle = this.#idle.get(keyOf(provider)) ?? [];
-    for (const one of idle.filter(({ child }) => child.cwd === cwd).reverse()) {
+    for (const one of idle.filter(({ child }) => child.cwd === cwd).toReversed()) {
       idle.splice(idle.indexOf(one), 1);
       clearTimeout(one.timer);
       if (one.child.isSound) return one.child;
       this.#end(one.child, hurriedGraces);
     }
     return undefined;
+  }
+
+  /** To be told of each session before its prompt: what the child starts from now on may not outlive the run. */
+  noteStart(provider: SubagentProvider, child: AcpChild): void {
+    if (provider.poolSize > 0) this.#members.set(child, new Set(child.members()));
   }
 
   /** Takes a child back whose run has ended well. False: it is not kept, and still the caller's to end. */
@@ -49,7 +56,7 @@ export class ChildPool {
     if (!this.#wants(provider, child) || !child.isSound || !child.isQuiet || runs >= maxRuns) return false;
     if (child.traits.closesSessions && !(await child.closeSession(sessionId, closeLimitMs))) return false;
     // Asked again, since the close took time.
-    if (!this.#wants(provider, child) || !child.isSound) return false;
+    if (!this.#wants(provider, child) || !child.isSound || this.#hasLeftSome(child)) return false;
     this.#keep(provider, child);
     return true;
   }
@@ -65,6 +72,11 @@ export class ChildPool {
     }
     for (const child of this.#ending.keys()) this.#end(child, hurriedGraces);
     while (this.#ending.size > 0) await Promise.all(this.#ending.values());
+  }
+
+  #hasLeftSome(child: AcpChild): boolean {
+    const before = this.#members.get(child);
+    return child.members().some((pid) => before?.has(pid) !== true);
   }
 
   /** There is room, or a child of another directory to make room: what has just been used is used again sooner. */

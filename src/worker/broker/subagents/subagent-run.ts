@@ -121,6 +121,7 @@ export class SubagentRun {
       return this.#failed(start);
     }
     this.#child = start.child;
+    this.#parts.pool.noteStart(provider, start.child);
     void this.#drive(start.child, start.sessionId).finally(() => {
       releaseSlot();
       this.#settle();

@@ -31,6 +31,8 @@ export interface SubagentsParts {
   readonly launch: (owners: readonly [string, string], spec: LaunchSpec) => Promise<Launch>;
   /** Ends what carries the owner's mark, in its group or out of it. */
   readonly sweep: (owner: string) => Promise<void>;
+  /** The processes that carry the owner's mark now. */
+  readonly marked: (owner: string) => readonly number[];
 }
 
 export class Subagents implements SubagentApi {
@@ -145,7 +147,15 @@ export class Subagents implements SubagentApi {
     const spec: LaunchSpec = { command, args: provider.args, cwd, env: environment, stdin: 'pipe' };
     const launch = await this.#parts.launch([holder, childMark], spec);
     if (!launch.ok) return { spawnError: launch.spawnError };
-    const { clientInfo, sweep } = this.#parts;
-    return new AcpChild({ group: launch.group, library, cwd, environment, clientInfo, sweep: () => sweep(childMark) });
+    const { clientInfo, sweep, marked } = this.#parts;
+    return new AcpChild({
+      group: launch.group,
+      library,
+      cwd,
+      environment,
+      clientInfo,
+      sweep: () => sweep(childMark),
+      members: () => marked(childMark),
+    });
   }
 }

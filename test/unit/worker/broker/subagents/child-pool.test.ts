@@ -1,6 +1,6 @@
 /** Children that are kept warm: when one serves again, and when it must not. The children are real. */
 import t from 'tap';
-import { badProvider, follow, newsWhere, SubagentRig } from '../../../../support/subagent-rig.ts';
+import { badProvider, follow, isAlive, newsWhere, SubagentRig } from '../../../../support/subagent-rig.ts';
 
 t.setTimeout(60_000);
 t.jobs = 4;
@@ -83,6 +83,17 @@ for (const behaviour of ['answers-twice', 'wrong-session', 'dies-after', 'refuse
     t.equal(rig.groups.size, 0);
   });
 }
+
+t.test('a child whose run left processes behind does not serve again, and goes with all of them', async (t) => {
+  const rig = new SubagentRig(t, [badProvider('daemon', { poolSize: 1, disposeEofGraceMs: 200 })]);
+  const request = await rig.start();
+  const { output } = await follow(rig.broker, request).then(({ result }) => result);
+  const [child] = rig.started;
+  const pids = [child ?? Number.NaN, ...output.split(' ').map(Number)];
+  t.equal(pids.length, 3);
+  await rig.broker.disposeSubagent('s1', request.runId);
+  t.same(pids.map(isAlive), [false, false, false]);
+});
 
 t.test('a child that answers its cancel serves again', async (t) => {
   const rig = new SubagentRig(t, [badProvider('slow', { poolSize: 1 })]);

@@ -81,7 +81,14 @@ t.test('what cannot be started is refused with the reason', async (t) => {
 t.test('options that are configured go to a child that takes them', async (t) => {
   const outputSchema = { type: 'object' };
   const rig = new SubagentRig(t, [badProvider('takes-all', { persona: 'Be brief.', tools: ['read'], outputSchema })]);
-  const request = await rig.start({ depth: 2, mode: 'read-only', deadline: Date.UTC(2030, 0, 1), maxTokens: 1000, maxCostUsd: 0.5 });
+  const request = await rig.start({
+    depth: 2,
+    maxDepth: 2,
+    mode: 'read-only',
+    deadline: Date.UTC(2030, 0, 1),
+    maxTokens: 1000,
+    maxCostUsd: 0.5,
+  });
   const { result } = await follow(rig.broker, request);
   t.same(JSON.parse(result.output), {
     'dsh-acp': {
@@ -89,6 +96,7 @@ t.test('options that are configured go to a child that takes them', async (t) =>
       tools: ['read'],
       outputSchema,
       depth: 2,
+      maxDepth: 2,
       mode: 'read-only',
       budget: { deadline: '2030-01-01T00:00:00.000Z', maxTokens: 1000, maxCostUsd: 0.5 },
     },
@@ -161,7 +169,7 @@ t.test('what a child does is told: plan, calls, text, images, cost', async (t) =
   t.equal(readFileSync(image?.path ?? '', 'utf8'), 'no real picture');
   t.equal(statSync(image?.path ?? '').mode & 0o777, 0o600);
   t.match(result, {
-    output: 'first message\n\nsecond message',
+    output: 'second message',
     usage: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 2, reasoningTokens: 1, costUsd: 0.25 },
   });
 });
@@ -177,10 +185,14 @@ t.test('an image that cannot be stored costs the image only', async (t) => {
 
 t.test('a long text keeps its beginning and its end, and says how much is missing', async (t) => {
   const rig = new SubagentRig(t, [badProvider('long-text')]);
-  const { result, dropped } = await rig.run();
+  const followed = await rig.run();
+  const { result, dropped } = followed;
   t.match(result.output, /^first words x+\n\[\.\.\. \d+ bytes left out \.\.\.\]\nx+ last words$/);
   t.ok(Buffer.byteLength(result.output) < 1024 * 1024 + 100);
-  t.ok(dropped > 0 || toldText({ result, activities: [], dropped }) === '');
+  const told = toldText(followed);
+  const whole = 'first words '.length + 3 * 1024 * 1024 + ' last words'.length;
+  t.ok(dropped > 0 ? told.length < whole : told.length === whole, `${told.length} of ${whole} characters told, ${dropped} pieces dropped`);
+  t.match(told.slice(-20), /x last words$/);
 });
 
 t.test('a cancel gives at once what came, and the child its chance', async (t) => {
