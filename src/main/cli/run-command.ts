@@ -39,7 +39,7 @@ export async function runRun(line: CommandLine, load: () => Promise<LoadedConfig
   const loaded = await load();
   const resultsPath = flags.out === undefined ? undefined : resolve(flags.out);
   const agent = chooseAgent(line, flags, loaded, resultsPath);
-  const jobs = fromFile ? await openJobs(subject, flags) : singleJob(jobOf(subject, flags));
+  const jobs = fromFile ? await openJobs(subject, flags, loaded) : singleJob(jobOf(subject, flags));
   const batch = new Batch(options({ flags, loaded, jobs, agent, resultsPath, fromFile }));
   const outcome = await withSignals(batch, async () => await batch.run());
   if (!fromFile && flags.view === undefined) printAnswer(batch);
@@ -67,8 +67,8 @@ function refuseMisplaced(flags: RunFlags, fromFile: boolean): void {
   if (needsOut !== undefined) refuse(`--${needsOut === 'view' ? flags.view : needsOut}`, 'it only with --out');
 }
 
-async function openJobs(subject: string, { skipInvalid }: RunFlags): Promise<JobSource> {
-  const how = { skipInvalid, cwd: process.cwd() };
+async function openJobs(subject: string, { skipInvalid, agent }: RunFlags, { config }: LoadedConfig): Promise<JobSource> {
+  const how = { skipInvalid, cwd: process.cwd(), noPrices: agent === undefined && config.session.prices === undefined };
   return subject === '-' ? await readJobsStream(process.stdin, how) : await openJobsFile(subject, how);
 }
 

@@ -11,11 +11,13 @@ import { readExtension, type WithMeta } from './extension.ts';
 /** W3C trace context, level 1: version, trace, parent, flags. Version ff and ids of zeros alone are invalid. */
 const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
+export const traceparentSchema = z.string().regex(traceparentPattern, 'expected a traceparent of W3C trace context');
+
 const schema = z.strictObject({
   budget: budgetSchema.optional(),
   key: z.string().min(1).max(200).optional(),
   priority: z.int().min(-100).max(100).optional(),
-  traceparent: z.string().regex(traceparentPattern, 'expected a traceparent of W3C trace context').optional(),
+  traceparent: traceparentSchema.optional(),
 });
 
 /** @throws ServerError INVALID_PARAMS naming the member */

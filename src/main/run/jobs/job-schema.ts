@@ -6,9 +6,12 @@ import { isAbsolute, normalize, resolve } from 'node:path';
 import * as z from 'zod/v4';
 import type { JsonObject } from '../../../shared/errors.ts';
 import type { PolicyRules } from '../../../shared/policy-rules.ts';
-import type { Budget } from '../../../shared/session-options.ts';
+import { budgetSchema } from '../../acp/meta/budget.ts';
+import { environmentSchema } from '../../acp/meta/environment.ts';
+import { traceparentSchema } from '../../acp/meta/prompt-options.ts';
 import { nearest } from '../../config/config-error.ts';
 import type { Job, JobPlace } from '../job.ts';
+import { markVariable } from '../job-environment.ts';
 
 const defaultCommandTimeoutMs = 600_000;
 const week = 7 * 24 * 3_600_000;
@@ -31,6 +34,12 @@ const command = z
   .union([text('a command', 100_000), z.array(z.string())], { error: commandText })
   .refine((value) => typeof value === 'string' || (value.length <= maxWords && (value[0] ?? '') !== ''), commandText);
 const variable = z.string().regex(/^(?!DSH_)[A-Za-z_][A-Za-z0-9_]*$/, 'expected names of variables that do not begin with DSH_');
+/** What the runner adds to a job's variables for the session, as long as it may be: the session's limits hold for all of them. */
+const added = { DSH_SEED: '9'.repeat(10), [markVariable]: 'x'.repeat(64) };
+const environment = z.record(variable, z.string({ error: 'expected text' })).superRefine((env, context) => {
+  const issue = environmentSchema.safeParse({ ...env, ...added }).error?.issues[0];
+  if (issue !== undefined) context.addIssue({ code: 'custom', message: `${issue.message}, those of the runner included` });
+});
 
 const lineSchema = z.strictObject({
   id: z
@@ -51,29 +60,17 @@ const lineSchema = z.strictObject({
   check: command.optional(),
   setupTimeoutMs: count(week).optional(),
   checkTimeoutMs: count(week).optional(),
-  budget: z
-    .strictObject({
-      deadline: z.iso.datetime({ offset: true, error: 'expected a time in ISO 8601 with its zone' }).optional(),
-      maxWallMs: count(week).optional(),
-      maxSteps: count(1_000_000).optional(),
-      maxToolCalls: count(1_000_000).optional(),
-      maxTokens: count(1_000_000_000_000).optional(),
-      maxCostUsd: z.number({ error: 'expected a number above 0' }).positive('expected a number above 0').max(1_000_000_000).optional(),
-    })
-    .optional(),
+  budget: budgetSchema.optional(),
   policy: z.union([path, z.record(z.string(), z.json())], { error: 'expected a policy, or the path of a policy file' }).optional(),
   mode: z
     .enum(['ask', 'accept-edits', 'read-only', 'full-access'], { error: 'expected one of ask, accept-edits, read-only, full-access' })
     .optional(),
-  env: z.record(variable, z.string().max(128 * 1024)).optional(),
+  env: environment.optional(),
   labels: z.record(z.string().min(1).max(200), z.string({ error: 'expected text' }).max(1_000)).optional(),
   idempotent: z.boolean({ error: 'expected true or false' }).optional(),
   seed: z.int({ error: 'expected a whole number' }).min(0).max(2_147_483_647).optional(),
   priority: z.int({ error: 'expected a whole number from -100 to 100' }).min(-100).max(100).optional(),
-  traceparent: z
-    .string()
-    .regex(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/, 'expected a W3C traceparent')
-    .optional(),
+  traceparent: traceparentSchema.optional(),
   meta: z.record(z.string(), z.json(), { error: 'expected an object' }).optional(),
 });
 
@@ -150,7 +147,7 @@ async function toJob(said: Line, { number, baseDir }: LinePlace, policies: Polic
     check: argvOf(said.check),
     setupTimeoutMs: said.setupTimeoutMs ?? defaultCommandTimeoutMs,
     checkTimeoutMs: said.checkTimeoutMs ?? defaultCommandTimeoutMs,
-    budget: said.budget === undefined ? undefined : budgetOf(said.budget),
+    budget: said.budget,
     policy: said.policy === undefined ? undefined : await policyOf(said.policy, baseDir, policies),
     mode: said.mode,
     env: said.env ?? {},
@@ -178,11 +175,6 @@ function placeOf({ cwd, repo, base, subdirectory }: Line, baseDir: string): JobP
 /** Text is for a shell, as people write it; a list is run as it stands. */
 export function argvOf(said: string | readonly string[] | undefined): readonly string[] | undefined {
   return typeof said === 'string' ? ['sh', '-c', said] : said;
-}
-
-function budgetOf({ deadline, ...limits }: NonNullable<Line['budget']>): Budget {
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
-  return { ...Object.fromEntries(given), ...(deadline === undefined ? {} : { deadline: Date.parse(deadline) }) };
 }
 
 async function policyOf(said: string | JsonObject, baseDir: string, policies: PolicyReader): Promise<PolicyRules> {

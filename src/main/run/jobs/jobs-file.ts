@@ -1,6 +1,6 @@
 /**
  * A jobs file: checked whole before anything starts, then read again job by job. Of a job only its id, place and hash are kept
- * in memory, some 150 bytes, so that a file may have a million lines.
+ * in memory, about 250 bytes, so that a file may have a million lines.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -25,6 +25,8 @@ export interface JobsFileOptions {
   readonly skipInvalid: boolean;
   /** What relative paths are relative to where jobs come from a stream. Absolute. */
   readonly cwd: string;
+  /** Budgets in dollars are wrong: the agent is this program and knows no prices. */
+  readonly noPrices?: boolean;
 }
 
 /**
@@ -148,6 +150,9 @@ class JobsFile implements JobSource {
     if (text.trim() === '') return;
     try {
       const job = await this.#parse(text, number);
+      if (job.budget?.maxCostUsd !== undefined && this.#options.noPrices === true) {
+        throw new WrongLine('budget.maxCostUsd: expected prices to count by: set --price-input and --price-output');
+      }
       const earlier = this.#byId.get(job.id);
       if (earlier !== undefined) throw new WrongLine(`id: ${JSON.stringify(job.id)} is also the id of line ${this.#lines[earlier]}`);
       const index = this.#ids.length;
