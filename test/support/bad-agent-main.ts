@@ -53,7 +53,7 @@ function initializeResult(): object {
         protocolVersion: 1,
         ...meta({
           subagent: { persona: true, tools: true, depth: true, outputSchema: true },
-          extensions: { 'session/new': ['budget', 'mode'] },
+          extensions: { 'session/new': ['budget', 'maxDepth', 'mode'] },
         }),
       };
     case 'takes-depth':
@@ -235,7 +235,8 @@ const prompts: Record<string, (sessionId: string, params: any, id: number) => Pr
     update(sessionId, { sessionUpdate: 'tool_call_update', toolCallId: 't1', content: [] });
     update(sessionId, { sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' });
     say(sessionId, 'first message', { messageId: 'm1' });
-    say(sessionId, 'second message', { messageId: 'm2' });
+    say(sessionId, 'second ', { messageId: 'm2' });
+    say(sessionId, 'message', { messageId: 'm2' });
     update(sessionId, {
       sessionUpdate: 'agent_message_chunk',
       content: { type: 'image', mimeType: 'image/png', data: Buffer.from('no real picture').toString('base64') },
@@ -271,6 +272,17 @@ const prompts: Record<string, (sessionId: string, params: any, id: number) => Pr
     say(sessionId, String(process.pid));
     return { stopReason: 'end_turn' };
   },
+  'silent-again': async (sessionId) => {
+    say(sessionId, String(process.pid));
+    return { stopReason: 'end_turn' };
+  },
+  /** Its tool works for a while; then it says nothing any more. */
+  'works-then-mute': async (sessionId) => {
+    update(sessionId, { sessionUpdate: 'tool_call', toolCallId: 't1', title: 'Build', kind: 'execute', status: 'in_progress' });
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    update(sessionId, { sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' });
+    return undefined;
+  },
   'ends-after': async (sessionId) => {
     say(sessionId, String(process.pid));
     setTimeout(() => process.exit(0), 400);
@@ -300,6 +312,7 @@ async function handle(message: Message): Promise<void> {
       lastMeta = params._meta;
       lastCwd = params.cwd;
       if (behaviour === 'silent-new') return;
+      if (behaviour === 'silent-again' && lastSession > 0) return;
       if (detail === 'no-prices' && params._meta['dsh-acp'].budget.maxCostUsd !== undefined) {
         return send({ id, error: { code: -32602, message: 'no prices are known' } });
       }

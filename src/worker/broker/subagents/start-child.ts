@@ -58,7 +58,7 @@ export async function startChild(parts: StartParts, cwd: string): Promise<ChildS
   if (parts.signal.aborted) return aborted;
   const warm = parts.takeWarm(cwd);
   if (warm !== undefined) {
-    const start = await openSession(parts, warm, cwd);
+    const start = await openSession({ ...parts, deadline: warmDeadline(parts) }, warm, cwd);
     if (parts.signal.aborted || (start.ok && warm.isSound)) return start;
     // It died, or went wrong, while nobody looked: that is no reason to fail a run that has not begun.
     await warm.end(hurriedGraces);
@@ -72,6 +72,13 @@ export async function startChild(parts: StartParts, cwd: string): Promise<ChildS
     };
   }
   return await openSession(parts, child, cwd);
+}
+
+/** A session of a warm child is a matter of milliseconds: most of the time is kept for a fresh one, should it hang. */
+const maxWarmMs = 2000;
+
+function warmDeadline({ provider, deadline }: StartParts): number {
+  return Math.min(deadline, performance.now() + Math.min(maxWarmMs, provider.startTimeoutMs / 4));
 }
 
 const aborted: StartFailure = { ok: false, code: 'REQUEST_CANCELLED', message: abortedText };

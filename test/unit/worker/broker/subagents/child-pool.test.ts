@@ -127,6 +127,16 @@ t.test('a warm child that gives an old session id is replaced within the start',
   t.equal(rig.started.length, 2);
 });
 
+t.test('a warm child that hangs at its next session is replaced within the start', async (t) => {
+  const rig = new SubagentRig(t, [badProvider('silent-again', { poolSize: 1, startTimeoutMs: 6000 })]);
+  const { output } = (await rig.run()).result;
+  const { result } = await rig.run();
+  t.match(result, { stopReason: 'completed', output: /^\d+$/ });
+  t.not(result.output, output);
+  t.equal(rig.started.length, 2);
+  t.notOk(isAlive(Number(output)), 'the first one is gone');
+});
+
 async function untilNone(rig: SubagentRig): Promise<void> {
   for (const end = performance.now() + 10_000; rig.groups.size > 0; await new Promise((resolve) => setTimeout(resolve, 20))) {
     if (performance.now() > end) throw new Error('a child is still there');
