@@ -145,7 +145,9 @@ export class SubagentRun {
   /** From the prompt to the child's end. Never rejects. */
   async #drive(child: AcpChild, sessionId: string): Promise<void> {
     const startedAt = performance.now();
-    const idle = new IdleWatch(this.#parts.provider.idleTimeoutMs, () => this.#questions.isWaiting);
+    // A tool that works is no silence, and neither is a question that waits.
+    const isExcused = (): boolean => this.#questions.isWaiting || this.#collector.cards.isWorking;
+    const idle = new IdleWatch(this.#parts.provider.idleTimeoutMs, isExcused);
     this.#idle = idle;
     child.listen({
       sessionId,

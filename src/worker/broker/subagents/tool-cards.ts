@@ -9,6 +9,12 @@ const maxCards = 500;
 
 export class ToolCards {
   readonly #cards = new Map<string, Required<ToolCardPart>>();
+  readonly #working = new Set<string>();
+
+  /** True while a call that is remembered is in progress. */
+  get isWorking(): boolean {
+    return this.#working.size > 0;
+  }
 
   get(callId: string): ToolCardPart | undefined {
     return this.#cards.get(callId);
@@ -22,12 +28,16 @@ export class ToolCards {
       return undefined;
     }
     this.#cards.set(callId, card);
+    if (card.status === 'in_progress') this.#working.add(callId);
+    else this.#working.delete(callId);
     if (this.#cards.size > maxCards) this.#forgetOldest();
     return { kind: 'tool', childCallId: callId, ...card };
   }
 
   #forgetOldest(): void {
     const [oldest] = this.#cards.keys();
-    if (oldest !== undefined) this.#cards.delete(oldest);
+    if (oldest === undefined) return;
+    this.#cards.delete(oldest);
+    this.#working.delete(oldest);
   }
 }
