@@ -32,6 +32,8 @@ export type ModelConfig =
       /** Between two deltas; keep-alive comments do not count. */
       readonly idleTimeoutMs: number;
       readonly maxRetries: number;
+      /** A provider that wants to be left alone for longer is not called again for this answer. */
+      readonly maxRetryAfterMs: number;
     };
 
 /** The server's own limits of one turn; a client's come on top. `0` means no limit. */
@@ -74,6 +76,8 @@ export interface LimiterConfig {
   readonly maxConcurrency: number;
   /** Calls at once at the start and after an overload; grows with every success. */
   readonly slowStart: number;
+  /** The longest time for which a provider's wish holds all calls back. */
+  readonly maxPauseMs: number;
 }
 
 export interface ServerConfig {

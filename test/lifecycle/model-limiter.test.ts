@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { LimiterStatus } from '../../src/shared/model-slots.ts';
+import type { AnswerPlan } from '../support/answer-plan.ts';
 import { type FaultServer, faultTest, logPath, readEvents } from '../support/invariants.ts';
 import type { ModelServer } from '../support/model-server.ts';
 
@@ -103,4 +104,16 @@ void faultTest('of the calls that wait, the one of the prompt with the higher pr
   server.notify('session/cancel', { sessionId: holder });
   await Promise.all([first, second, server.response(held)]);
   t.same(ended, ['high', 'low']);
+});
+
+void faultTest('a wish to be left alone is met up to max_retry_after_ms, and fails the call beyond', async (t, rig) => {
+  const model = await rig.model();
+  const server = await rig.serve({ args: flags(model, '--max-retry-after-ms', '400') });
+  const busy = (ms: number): AnswerPlan => ({ fault: { kind: 'status', status: 429, headers: { 'retry-after-ms': String(ms) } } });
+  model.enqueue(busy(400));
+  const sessionId = await server.newSession(rig.dir);
+  t.equal((await server.prompt(sessionId, '{"tokens":2}')).result?.stopReason, 'end_turn');
+  model.enqueue(busy(401));
+  t.match((await server.prompt(sessionId, '{"tokens":2}')).error, { data: { code: 'MODEL_FAILED' } });
+  t.equal(model.stats.requests, 3, 'the second one was not tried again');
 });

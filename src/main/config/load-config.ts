@@ -74,6 +74,7 @@ function complete(given: Settings, request: ConfigRequest): Settings {
     spare_threads: given.spare_threads ?? (shared ? 0 : 2),
     otlp_endpoint: given.otlp_endpoint ?? normalUrl(request.env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? ''),
     max_wall_ms: given.max_wall_ms ?? (automation ? 3_600_000 : 0),
+    max_retry_after_ms: given.max_retry_after_ms ?? (automation ? 900_000 : 60_000),
     permission_timeout_ms: given.permission_timeout_ms ?? (automation ? 300_000 : 0),
     agent_version: given.agent_version ?? request.version,
     state_dir: given.state_dir ?? defaultStateDir(request),
@@ -98,7 +99,8 @@ function limiterOf(all: Settings, { model }: ModelChoice): LimiterConfig {
   const remote = model.kind === 'openai-compatible' && !isLoopback(model.baseUrl);
   const deepseek = model.kind === 'openai-compatible' && model.dialect === 'deepseek';
   const maxConcurrency = all.max_concurrency ?? (deepseek ? 500 : 1_000);
-  return { maxConcurrency, slowStart: Math.min(maxConcurrency, all.slow_start ?? (remote ? 64 : maxConcurrency)) };
+  const slowStart = Math.min(maxConcurrency, all.slow_start ?? (remote ? 64 : maxConcurrency));
+  return { maxConcurrency, slowStart, maxPauseMs: required(all.max_retry_after_ms, 'max_retry_after_ms') };
 }
 
 function isLoopback(baseUrl: string): boolean {

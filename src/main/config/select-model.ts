@@ -68,6 +68,7 @@ function remote(settings: Settings, env: Environment): ModelChoice {
     firstByteTimeoutMs: settings.first_byte_timeout_ms ?? 600_000,
     idleTimeoutMs: settings.idle_timeout_ms ?? 300_000,
     maxRetries: settings.max_retries ?? 5,
+    maxRetryAfterMs: settings.max_retry_after_ms ?? 60_000,
   };
   const why =
     settings.model !== undefined || own !== undefined

@@ -16,6 +16,8 @@ import { type LimiterClock, systemClock } from './limiter-clock.ts';
 export interface ModelLimiterOptions {
   readonly maxConcurrency: number;
   readonly slowStart: number;
+  /** The longest `Retry-After` that is waited for. */
+  readonly maxPauseMs: number;
   readonly clock?: LimiterClock;
   /** In [0, 1). */
   readonly random?: () => number;
@@ -60,12 +62,18 @@ export class ModelLimiter {
   #overloads = 0;
   #closed = false;
 
-  constructor({ maxConcurrency, slowStart, clock = systemClock, random = Math.random }: ModelLimiterOptions) {
+  constructor({ maxConcurrency, slowStart, maxPauseMs, clock = systemClock, random = Math.random }: ModelLimiterOptions) {
     this.#clock = clock;
     this.#limit = new CallLimit({ max: maxConcurrency, slowStart, now: clock.now });
     this.#order = new FairQueue(clock.now);
     this.#queue = new PQueue({ concurrency: this.#limit.value, queueClass: classOf(this.#order) });
-    this.#pause = new ProviderPause({ clock, random, hold: () => this.#queue.pause(), goOn: () => this.#queue.start() });
+    this.#pause = new ProviderPause({
+      clock,
+      longestMs: maxPauseMs,
+      random,
+      hold: () => this.#queue.pause(),
+      goOn: () => this.#queue.start(),
+    });
   }
 
   /**

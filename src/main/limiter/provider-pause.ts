@@ -6,14 +6,14 @@ import type { LimiterClock } from './limiter-clock.ts';
 
 export interface ProviderPauseParts {
   readonly clock: LimiterClock;
+  /** A provider that wants longer gets refused calls instead: a turn must not stand still for ever. */
+  readonly longestMs: number;
   /** In [0, 1). */
   readonly random: () => number;
   readonly hold: () => void;
   readonly goOn: () => void;
 }
 
-/** A provider that wants longer gets refused calls instead: a turn must not stand still for an hour. */
-export const longestPauseMs = 60_000;
 /** Calls that start within this time of a pause's end start at random moments of it. */
 export const spreadMs = 250;
 
@@ -40,8 +40,8 @@ export class ProviderPause {
 
   /** Begins a pause, or makes the present one longer, never shorter. */
   begin(ms: number): void {
-    const { clock, hold } = this.#parts;
-    const until = clock.now() + Math.min(ms, longestPauseMs);
+    const { clock, hold, longestMs } = this.#parts;
+    const until = clock.now() + Math.min(ms, longestMs);
     if (ms <= 0 || until <= this.#until) return;
     this.#until = until;
     hold();

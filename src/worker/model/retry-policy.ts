@@ -5,7 +5,6 @@ import type { ModelFailure, ModelFailureCode } from './model-adapter.ts';
 
 const baseDelayMs = 500;
 const maxDelayMs = 10_000;
-const maxRetryAfterMs = 60_000;
 
 const retryable: ReadonlySet<ModelFailureCode> = new Set([
   'RATE_LIMIT',
@@ -22,11 +21,12 @@ const retryable: ReadonlySet<ModelFailureCode> = new Set([
  * be is the caller's to know.
  *
  * Without a provider's wish: full jitter over a ceiling that doubles from 500 ms to 10 s, so that many sessions that failed
- * together do not return together. With one: never earlier than asked, plus up to 500 ms of jitter; a wish above 60 s gives up.
+ * together do not return together. With one: never earlier than asked, plus up to 500 ms of jitter; a wish above
+ * `maxRetryAfterMs` gives up.
  *
  * @param random uniform in [0, 1)
  */
-export function nextDelay(attempt: number, failure: ModelFailure, random: () => number): number | undefined {
+export function nextDelay(attempt: number, failure: ModelFailure, random: () => number, maxRetryAfterMs: number): number | undefined {
   if (!retryable.has(failure.code)) return undefined;
   if (failure.retryAfterMs !== undefined) {
     if (failure.retryAfterMs > maxRetryAfterMs) return undefined;

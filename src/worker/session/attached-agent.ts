@@ -34,6 +34,7 @@ import { turnOutcome } from './turn-outcome.ts';
 
 /** Attempts of a model call that has no configured number: the built-in models fail only when a script says so. */
 const builtInAttempts = 3;
+const builtInRetryAfterMs = 60_000;
 
 export interface AttachedAgentHooks {
   /** Called when a turn has ended. */
@@ -256,7 +257,9 @@ export class AttachedAgent implements SessionApi {
   #createAgent(): ReactLoopAgent {
     const { sessionId, cwd, settings, options, spillDir } = this.#task;
     const { broker, main, outbox } = this.#thread;
-    const maxAttempts = settings.model.kind === 'openai-compatible' ? settings.model.maxRetries + 1 : builtInAttempts;
+    const remote = settings.model.kind === 'openai-compatible' ? settings.model : undefined;
+    const maxAttempts = remote === undefined ? builtInAttempts : remote.maxRetries + 1;
+    const maxRetryAfterMs = remote?.maxRetryAfterMs ?? builtInRetryAfterMs;
     return new ReactLoopAgent({
       sessionId,
       cwd,
@@ -268,7 +271,7 @@ export class AttachedAgent implements SessionApi {
       permissions: this.#permissions,
       toolParts: { broker, files: new FileObservations(), spillDir, subagents: this.#subagents },
       maxAttempts,
-      nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random) : undefined),
+      nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random, maxRetryAfterMs) : undefined),
       whenWritable: (signal) => outbox.whenWritable(signal),
       newId: randomUUID,
       now: () => performance.now(),

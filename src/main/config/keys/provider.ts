@@ -70,6 +70,13 @@ export const providerKeys = {
     default: 5,
     doc: 'Tries after the first for failures that may pass (429, 500, 503, connection).',
   },
+  max_retry_after_ms: {
+    section: 'provider',
+    type: milliseconds(0),
+    default: undefined,
+    defaultText: '60000; 900000 for the automation profile',
+    doc: 'The longest wish of the provider (`Retry-After`) that is waited for. A call that is to wait longer fails.',
+  },
   max_concurrency: {
     section: 'provider',
     type: count(1, 100_000),

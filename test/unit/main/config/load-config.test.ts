@@ -63,6 +63,10 @@ t.test('automation is shared on as many threads as cores, at least two, and has 
   const { config } = await load(t, { flags: { profile: 'automation' }, cores: 1 });
   t.match(config, { isolation: 'shared', maxThreads: 2, spareThreads: 0 });
   t.equal(config.session.budget.maxWallMs, 3_600_000);
+  t.equal(config.limiter.maxPauseMs, 900_000);
+  t.equal((await load(t, {})).config.limiter.maxPauseMs, 60_000);
+  const patient = await load(t, { flags: { model: 'm', base_url: 'http://127.0.0.1:1', max_retry_after_ms: '7' } });
+  t.match(patient.config, { limiter: { maxPauseMs: 7 }, session: { model: { maxRetryAfterMs: 7 } } }, 'one setting for both');
   t.equal((await load(t, { flags: { profile: 'automation', isolation: 'strict' }, cores: 1 })).config.maxThreads, 64);
 });
 

@@ -17,7 +17,14 @@ class Rig {
   readonly refused: { readonly name: string; readonly code: string }[] = [];
 
   constructor(options: Partial<ModelLimiterOptions> = {}) {
-    this.limiter = new ModelLimiter({ maxConcurrency: 1, slowStart: 1, clock: this.clock, random: () => 0.5, ...options });
+    this.limiter = new ModelLimiter({
+      maxConcurrency: 1,
+      slowStart: 1,
+      maxPauseMs: 60_000,
+      clock: this.clock,
+      random: () => 0.5,
+      ...options,
+    });
   }
 
   /** Names are `session` or `session/key`. */
@@ -198,15 +205,19 @@ t.test('Retry-After holds back every call, and those held back do not start in o
   t.equal(rig.limiter.status().pausedMs, 0);
 });
 
-t.test('a provider that wants an hour gets a minute', async (t) => {
-  const rig = new Rig();
-  rig.ask('a');
-  await settled();
-  rig.ask('b');
-  await rig.release('a', { outcome: 'overloaded', retryAfterMs: 3_600_000 });
-  t.equal(rig.limiter.status().pausedMs, 60_000);
-  await rig.clock.advance(60_000 + 250);
-  t.equal(rig.order, 'a b');
+t.test('a provider that wants an hour gets the longest pause that is allowed', async (t) => {
+  for (const maxPauseMs of [60_000, 900_000]) {
+    const rig = new Rig({ maxPauseMs });
+    rig.ask('a');
+    await settled();
+    rig.ask('b');
+    await rig.release('a', { outcome: 'overloaded', retryAfterMs: 3_600_000 });
+    t.equal(rig.limiter.status().pausedMs, maxPauseMs);
+    await rig.clock.advance(maxPauseMs - 1);
+    t.equal(rig.order, 'a');
+    await rig.clock.advance(1 + 250);
+    t.equal(rig.order, 'a b');
+  }
 });
 
 t.test('a call that waits for its moment after a pause heeds the next pause, and can be withdrawn', async (t) => {
@@ -338,7 +349,7 @@ t.test('whatever happens, there are never more leases than places, none is lost 
 
 async function playAll(max: number, slowStart: number, acts: readonly Act[]): Promise<void> {
   const clock = new HeldClock();
-  const limiter = new ModelLimiter({ maxConcurrency: max, slowStart, clock });
+  const limiter = new ModelLimiter({ maxConcurrency: max, slowStart, maxPauseMs: 60_000, clock });
   const owners = [{}, {}, {}];
   const calls: Call[] = [];
   const leases = new Set<number>();

@@ -39,6 +39,7 @@ function config(overrides: Partial<ChatConfig> = {}): ChatConfig {
     firstByteTimeoutMs: 5000,
     idleTimeoutMs: 5000,
     maxRetries: 5,
+    maxRetryAfterMs: 60_000,
     ...overrides,
   };
 }

@@ -138,6 +138,7 @@ const chat: ModelConfig = {
   firstByteTimeoutMs: 1,
   idleTimeoutMs: 1,
   maxRetries: 2,
+  maxRetryAfterMs: 60_000,
 };
 
 t.test('the configuration chooses the adapter', async (t) => {
@@ -149,32 +150,42 @@ t.test('the configuration chooses the adapter', async (t) => {
 });
 
 t.test('retry policy', async (t) => {
+  const minute = 60_000;
   const failure = (code: ModelFailureCode, retryAfterMs?: number): ModelFailure =>
     new ModelFailure(code, 'x', retryAfterMs === undefined ? {} : { retryAfterMs });
   const high = (): number => 0.999_999;
   for (const code of ['RATE_LIMIT', 'SERVER', 'TIMEOUT', 'TRANSPORT', 'STREAM_CLOSED', 'MALFORMED_RESPONSE', 'EMPTY_RESPONSE'] as const) {
-    t.equal(typeof nextDelay(1, failure(code), high), 'number', code);
+    t.equal(typeof nextDelay(1, failure(code), high, minute), 'number', code);
   }
   for (const code of ['ABORTED', 'AUTH', 'QUOTA', 'INVALID_REQUEST', 'CONTEXT_WINDOW', 'SCRIPT_MISMATCH'] as const) {
-    t.equal(nextDelay(1, failure(code, 1), high), undefined, code);
+    t.equal(nextDelay(1, failure(code, 1), high, minute), undefined, code);
   }
   t.same(
-    [1, 2, 3, 4, 5, 6, 9].map((attempt) => nextDelay(attempt, failure('SERVER'), high)),
+    [1, 2, 3, 4, 5, 6, 9].map((attempt) => nextDelay(attempt, failure('SERVER'), high, minute)),
     [499, 999, 1999, 3999, 7999, 9999, 9999],
   );
   t.equal(
-    nextDelay(3, failure('SERVER'), () => 0),
+    nextDelay(3, failure('SERVER'), () => 0, minute),
     0,
     'full jitter',
   );
   t.equal(
-    nextDelay(1, failure('RATE_LIMIT', 60_000), () => 0),
+    nextDelay(1, failure('RATE_LIMIT', 60_000), () => 0, minute),
     60_000,
   );
   t.equal(
-    nextDelay(1, failure('RATE_LIMIT', 60_001), () => 0),
+    nextDelay(1, failure('RATE_LIMIT', 60_001), () => 0, minute),
     undefined,
     'too long a wait gives up',
+  );
+  t.equal(
+    nextDelay(1, failure('RATE_LIMIT', 900_000), () => 0, 15 * minute),
+    900_000,
+    'unless more is allowed',
+  );
+  t.equal(
+    nextDelay(1, failure('RATE_LIMIT', 900_001), () => 0, 15 * minute),
+    undefined,
   );
   fc.assert(
     fc.property(
@@ -182,7 +193,7 @@ t.test('retry policy', async (t) => {
       fc.option(fc.nat(100_000), { nil: undefined }),
       fc.double({ min: 0, max: 0.999_999, noNaN: true }),
       (attempt, wish, random) => {
-        const delay = nextDelay(attempt, failure('RATE_LIMIT', wish), () => random);
+        const delay = nextDelay(attempt, failure('RATE_LIMIT', wish), () => random, minute);
         if (delay === undefined) return wish !== undefined && wish > 60_000;
         return Number.isInteger(delay) && delay >= (wish ?? 0) && delay <= (wish ?? 9_500) + 500;
       },
