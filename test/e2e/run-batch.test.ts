@@ -204,7 +204,7 @@ t.test('a failure that may pass is tried again, but not behind a tool that has r
   model.enqueue(fault, fault, { text: ['at last'] });
   model.enqueue(call, fault);
   model.enqueue(call, fault, { text: ['again'] });
-  model.enqueue({ fault: { kind: 'status', status: 401 } });
+  model.enqueue({ fault: { kind: 'status', status: 400 } });
   const path = scene.jobs([
     { id: 'passes', prompt: 'hi', cwd },
     { id: 'has-run', prompt: 'hi', cwd },
@@ -220,4 +220,27 @@ t.test('a failure that may pass is tried again, but not behind a tool that has r
   t.ok((scene.result('idempotent').costUsd ?? 0) > 0, 'what it cost is told');
   t.equal(readFileSync(join(cwd, 'ran'), 'utf8'), 'x\nx\n');
   t.equal(run.events.filter(({ type }) => type === 'job/retry').length, 3);
+});
+
+t.test('a key that does not work stops the run; nothing of it is taken for a result, and the next run does it', async (t) => {
+  const scene = new RunScene(t);
+  const model = await ModelServer.start();
+  t.teardown(() => model.close());
+  const args = [`--base-url=${model.baseUrl}`, ...'--model m --dialect generic --max-retries 0 --concurrency 1'.split(' ')];
+  const path = scene.jobs(['a', 'b', 'c'].map((id) => ({ id, prompt: 'hi', cwd: '.' })));
+  for (const status of [401, 402]) {
+    model.enqueue({ text: ['well'] }, { fault: { kind: 'status', status } });
+    const run = await scene.run(path, [...args, '--force']);
+    t.equal(await run.exited, 3, run.stderr);
+    t.match(run.stderr, new RegExp(`stopped, as no job can do anything: .*${status}`));
+    t.match(run.events.at(-1), { outcome: { stopped: 'agent', notRun: status === 401 ? 2 : 1 } });
+  }
+  t.same(scene.statuses(), ['a completed', 'b completed']);
+  model.enqueue({ text: ['well'] });
+  t.equal(await (await scene.run(path, args)).exited, 0);
+  await scene.nothingLeft(t);
+
+  const keyless = scene.start(['hi', '--model', 'deepseek-flash']);
+  t.equal(await keyless.exited, 3);
+  t.match(keyless.stderr, /stopped, as no job can do anything: .*key/);
 });

@@ -42,6 +42,7 @@ export class Batch {
   #last: JobResult | undefined;
   #failure: ServerError | undefined;
   #refused = 0;
+  #blocked: string | undefined;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -161,6 +162,10 @@ export class Batch {
       onRefused: () => {
         this.#refused += 1;
       },
+      onBlocked: (why) => {
+        this.#blocked ??= why;
+        this.#stop.drain('agent', why);
+      },
       emit: (event) => this.#emit(event),
       now: Date.now,
       random: Math.random,
@@ -225,6 +230,7 @@ export class Batch {
   #sayAtEnd(): void {
     const { notice, keepWorktrees } = this.#options;
     if (keepWorktrees && this.#run !== undefined) notice(`the worktrees are in ${this.#run.path}`);
+    if (this.#blocked !== undefined) notice(`stopped, as no job can do anything: ${this.#blocked} Run the same command again then.`);
     if (this.#refused > 0) {
       notice(`${this.#refused} permission requests were refused, as nobody is here to answer them: see --mode and --policy-file`);
     }

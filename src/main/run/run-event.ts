@@ -58,7 +58,7 @@ export interface RunOutcome {
   readonly stopped?: StopCause;
 }
 
-/** `agent`: it could not be started, again and again. `results`: the results file could not be written. */
+/** `agent`: it could not be started, again and again, or has no key that works. `results`: the results file could not be written. */
 export type StopCause = 'signal' | 'max-cost' | 'max-time' | 'fail-fast' | 'agent' | 'results';
 
 export interface RunObserver {

@@ -8,13 +8,16 @@ export class AgentFault extends Error {
   readonly errorClass: ErrorClass;
   /** Whether the same may succeed another time. */
   readonly retryable: boolean;
+  /** A key is missing, wrong or out of money: until a person does something, every job will come to the same. */
+  readonly needsPerson: boolean;
   /** What the agent said with its error. */
   readonly data: unknown;
 
-  constructor(errorClass: ErrorClass, message: string, options: { retryable: boolean; data?: unknown }) {
+  constructor(errorClass: ErrorClass, message: string, options: { retryable: boolean; needsPerson?: boolean; data?: unknown }) {
     super(message.length > longestMessage ? `${message.slice(0, longestMessage)}…` : message);
     this.errorClass = errorClass;
     this.retryable = options.retryable;
+    this.needsPerson = options.needsPerson ?? false;
     this.data = options.data;
   }
 }
@@ -65,6 +68,11 @@ function verdictOf({ code, data }: RequestError): Verdict {
   return (typeof word === 'string' ? byCode[word] : undefined) ?? byNumber[code] ?? ['agent', true];
 }
 
+/** ACP's own number for a client that has to authenticate, and the reason of HTTP 402. */
+function needsPerson({ code, data }: RequestError): boolean {
+  return code === -32000 || member(data, 'code') === 'AUTH_REQUIRED' || member(data, 'reason') === 'QUOTA';
+}
+
 /** @param lost what to say when the connection has ended, which the SDK reports as a plain error */
 export function toAgentFault(error: unknown, lost: () => string): AgentFault {
   if (error instanceof AgentFault) return error;
@@ -73,5 +81,5 @@ export function toAgentFault(error: unknown, lost: () => string): AgentFault {
   const details = member(error.data, 'details');
   // Ours repeats the message there, with a hint for whoever started the server.
   const more = typeof details === 'string' && !details.startsWith(error.message) ? ` ${details}` : '';
-  return new AgentFault(errorClass, `${error.message}${more}`, { retryable, data: error.data });
+  return new AgentFault(errorClass, `${error.message}${more}`, { retryable, needsPerson: needsPerson(error), data: error.data });
 }

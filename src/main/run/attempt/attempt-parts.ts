@@ -27,6 +27,8 @@ export interface AttemptParts {
   readonly retryDelayMs: number;
   /** A permission was asked for and not granted. */
   readonly onRefused: () => void;
+  /** Something keeps all jobs from their work until a person does something; `why` says what. */
+  readonly onBlocked: (why: string) => void;
   readonly emit: (event: RunEvent) => void;
   /** Epoch milliseconds. */
   readonly now: () => number;

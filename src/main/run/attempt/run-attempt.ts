@@ -11,7 +11,7 @@ import { type TryEnd, tryAttempt } from './try-attempt.ts';
 
 const longestDelayMs = 60_000;
 
-/** `result` is absent when the run was stopped while the attempt waited for another try: then it counts as not run. */
+/** `result` is absent when the run was stopped while the attempt waited for another try, or by what it met: then it counts as not run. */
 export interface AttemptEnd {
   readonly result: JobResult | undefined;
   /** Its line belongs into the results file; a cancelled one is run again by the next run. */
@@ -29,6 +29,11 @@ export async function runAttempt(parts: AttemptParts, attempt: Attempt): Promise
     const end = await tryAttempt(parts, attempt);
     usage = addUsage(usage, end.session?.usage);
     costUsd = addCost(costUsd, end.session?.costUsd);
+    if (end.blocked !== undefined) {
+      parts.onBlocked(end.blocked);
+      emit({ type: 'job/state', time: now(), key: attempt.key, state: 'waiting' });
+      return { result: undefined, isFinal: false, costUnknown: false };
+    }
     if (tries > retries || !mayTryAgain(end, attempt)) {
       const result = toResult(attempt, end, { startedAt, endedAt: now(), tries, usage, costUsd });
       const answered = end.session?.stopReason !== undefined;

@@ -33,6 +33,8 @@ export interface TryEnd {
   readonly setupMs: number;
   /** It may have changed something that another try would meet. */
   readonly sideEffects: boolean;
+  /** What every other job will meet too, until a person does something; it says nothing about this one. */
+  readonly blocked: string | undefined;
 }
 
 export async function tryAttempt(parts: AttemptParts, attempt: Attempt): Promise<TryEnd> {
@@ -61,6 +63,7 @@ class Try {
   #logPath: string | undefined;
   #setupMs = 0;
   #sideEffects = false;
+  #blocked: string | undefined;
 
   constructor(parts: AttemptParts, attempt: Attempt) {
     this.#parts = parts;
@@ -82,6 +85,10 @@ class Try {
     this.#enter('running');
     const fault = await this.#converse();
     if (this.#signal.aborted) return;
+    if (fault?.needsPerson === true) {
+      this.#blocked = fault.message;
+      return;
+    }
     await this.#takePatch();
     const evidence = { fault, stopReason: this.#session?.stopReason, limited: this.#session?.limited ?? false };
     // A turn that was ended by a limit may have done its work; one that failed, or that somebody else cancelled, has not.
@@ -112,6 +119,7 @@ class Try {
       logPath: this.#logPath,
       setupMs: this.#setupMs,
       sideEffects: this.#sideEffects,
+      blocked: this.#blocked,
     };
   }
 

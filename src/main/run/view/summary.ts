@@ -24,7 +24,7 @@ export const stopWords: Record<NonNullable<RunOutcome['stopped']>, string> = {
   'max-cost': 'the cost limit',
   'max-time': 'the time limit',
   'fail-fast': 'the first failure',
-  agent: 'an agent that cannot be started',
+  agent: 'an agent that cannot work',
   results: 'results that cannot be written',
 };
 
