@@ -4,7 +4,7 @@
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FsFault } from './fs-fault.ts';
-import { globPattern } from '../../shared/glob-pattern.ts';
+import { type GlobPattern, globPattern } from '../../shared/glob-pattern.ts';
 
 const maxEntries = 100_000;
 const maxMatches = 5000;
@@ -21,7 +21,7 @@ export interface WalkResult {
 }
 
 interface WalkState {
-  readonly matcher: RegExp;
+  readonly matcher: GlobPattern;
   readonly signal: AbortSignal;
   readonly deadline: number;
   readonly paths: string[];
