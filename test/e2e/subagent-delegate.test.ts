@@ -281,4 +281,6 @@ t.test('a process that speaks ACP works as an agent: chosen by name, asked about
   await endServer(t, server);
   t.same(processesWith('sleep 63'), []);
   t.same(processesWith(join(folder, 'state')), [], 'and so is the agent itself');
+  const ends = logs(server).flatMap(({ events }) => events.filter(({ type }) => type === 'subagent/end'));
+  t.match(ends.at(-1)?.data, { stopReason: 'aborted', usage: { inputTokens: Number, outputTokens: Number } }, 'what it cost is known');
 });

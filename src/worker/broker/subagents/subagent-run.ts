@@ -33,6 +33,8 @@ const quietMs = 250;
 const lateLimitMs = 1000;
 /** A cancelled child may end its turn in order, and serve again, before its input is closed. */
 const cancelAnswerMs = 1000;
+/** One that answers last may say in its answer what its turn has used; whoever waits for the result gives it up after 300 ms. */
+const cancelUsageMs = 200;
 const maxStructuredChars = 1024 * 1024;
 
 export interface RunParts {
@@ -166,7 +168,7 @@ export class SubagentRun {
     if (ending.kind !== 'answered') child.cancel(sessionId);
     // After the cancel, as the protocol has it.
     this.#questions.close();
-    const outcome = await this.#outcome(child, ending);
+    const outcome = await this.#outcome(child, ending, answer);
     this.news.end({ ...outcome, durationMs: performance.now() - startedAt });
     const last = await this.#lastAnswer(ending, answer);
     await this.#putAway(child, sessionId, isClean && last.kind === 'answered');
@@ -178,12 +180,14 @@ export class SubagentRun {
     return { kind: 'cancelled' };
   }
 
-  async #outcome(child: AcpChild, ending: Ending): Promise<Omit<SubagentResult, 'durationMs'>> {
+  async #outcome(child: AcpChild, ending: Ending, answer: Promise<Ending>): Promise<Omit<SubagentResult, 'durationMs'>> {
     switch (ending.kind) {
       case 'answered':
         return await this.#answered(child, ending.response);
-      case 'cancelled':
-        return { stopReason: 'aborted', output: await this.#collector.partial(), ...this.#usage(undefined) };
+      case 'cancelled': {
+        const last = child.traits.answersLast ? await within(answer, cancelUsageMs, ending) : ending;
+        return { stopReason: 'aborted', output: await this.#collector.partial(), ...this.#usage(usageIn(last)) };
+      }
       case 'idle': {
         const { idleTimeoutMs } = this.#parts.provider;
         return await this.#error(child, `the subagent said nothing for ${idleTimeoutMs} ms\n${child.stderrTail()}`);
@@ -250,6 +254,11 @@ export class SubagentRun {
     const { disposeEofGraceMs: eofMs, disposeGraceMs: termMs } = provider;
     await child.end(this.#hurried ? hurriedGraces : { eofMs, termMs });
   }
+}
+
+function usageIn(ending: Ending): SubagentUsage | undefined {
+  if (ending.kind === 'answered') return readUsage(ending.response);
+  return ending.kind === 'failed' ? readErrorUsage(ending.error) : undefined;
 }
 
 const abortedStart: StartFailure = { ok: false, code: 'REQUEST_CANCELLED', message: abortedText };
