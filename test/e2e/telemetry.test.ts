@@ -91,6 +91,7 @@ t.test('metrics are served on a free port that stderr and _status name, until th
   t.equal((await server.prompt(sessionId, 'run echo counted')).result?.stopReason, 'end_turn');
   const { metrics, totals } = (await server.request('_status', {})).result;
   t.match(totals, { prompts: { end_turn: 1 }, toolCalls: 1, permissionRequests: { selected: 1 } });
+  t.match(totals, { firstTokenMs: { sum: Number, count: 1 }, turnMs: { sum: Number, count: 1 } });
   const url = `http://127.0.0.1:${metrics.port}/metrics`;
   t.ok(server.stderr.includes(`metrics are served at ${url}\n`), server.stderr);
   const page = await (await fetch(url)).text();

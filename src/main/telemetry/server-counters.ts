@@ -19,6 +19,10 @@ export interface Totals {
   readonly tokens: { readonly input: number; readonly cacheRead: number; readonly output: number; readonly reasoning: number };
   /** By the configured prices; `0` without. */
   readonly costUsd: number;
+  /** From the start of a turn to its first text or thought; of the turns that got there. */
+  readonly firstTokenMs: SumAndCount;
+  /** From the start of a turn to its end; the wait for a slot is not part of it. */
+  readonly turnMs: SumAndCount;
   /** By outcome: `selected`, `cancelled`, `unavailable`. */
   readonly permissionRequests: Readonly<Record<string, number>>;
   /** Session threads that ended while the server went on. */
@@ -26,6 +30,12 @@ export interface Totals {
   /** `session/update` frames handed to the client's stream. */
   readonly updateFrames: number;
   readonly updateBytes: number;
+}
+
+/** For means: of two looks, the difference of the sums over that of the counts. */
+export interface SumAndCount {
+  readonly sum: number;
+  readonly count: number;
 }
 
 export class ServerCounters {
@@ -41,6 +51,8 @@ export class ServerCounters {
   #output = 0;
   #reasoning = 0;
   #costUsd = 0;
+  #firstTokenMs: SumAndCount = { sum: 0, count: 0 };
+  #turnMs: SumAndCount = { sum: 0, count: 0 };
   #threadLosses = 0;
   #frames = 0;
   #bytes = 0;
@@ -66,6 +78,8 @@ export class ServerCounters {
     this.#output += usage.outputTokens;
     this.#reasoning += usage.reasoningTokens;
     this.#costUsd += usage.costUsd ?? 0;
+    if (usage.firstTokenMs !== undefined) this.#firstTokenMs = plus(this.#firstTokenMs, usage.firstTokenMs);
+    this.#turnMs = plus(this.#turnMs, usage.elapsedMs);
     this.onTurn?.(usage);
   }
 
@@ -90,6 +104,8 @@ export class ServerCounters {
       toolCalls: this.#toolCalls,
       tokens: { input: this.#input, cacheRead: this.#cacheRead, output: this.#output, reasoning: this.#reasoning },
       costUsd: this.#costUsd,
+      firstTokenMs: this.#firstTokenMs,
+      turnMs: this.#turnMs,
       permissionRequests: Object.fromEntries(this.#permissions),
       threadLosses: this.#threadLosses,
       updateFrames: this.#frames,
@@ -100,4 +116,8 @@ export class ServerCounters {
 
 function add(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+function plus({ sum, count }: SumAndCount, ms: number): SumAndCount {
+  return { sum: sum + ms, count: count + 1 };
 }

@@ -55,6 +55,7 @@ t.test('the page shows what the server counts, again and again', async (t) => {
   counters.turnEnded({ ok: false, error: { code: 'MODEL_FAILED', message: '' }, usage });
   counters.turnEnded({ ok: false, error: { code: 'MODEL_FAILED', message: '' } });
   counters.turnEnded({ ok: true, stopReason: 'end_turn', usage, stored: true });
+  t.match(counters.totals(), { firstTokenMs: { sum: 300, count: 1 }, turnMs: { sum: 1400, count: 2 } });
   counters.permissionAnswered({ outcome: 'selected', optionId: 'a' });
   counters.threadLost();
   counters.updatesWritten(12, 3456);
