@@ -15,9 +15,18 @@ function reference(pattern: string): RegExp | undefined {
       const members = piece.slice(negated ? 2 : 1, -1).replace(/[\\\]^[&~|]/g, '\\$&');
       return negated ? `(?!/)[^${members}]` : `[${members}]`;
     }
-    if (piece === '{') return (depth += 1) && '(?:';
-    if (piece === '}' && depth > 0) return (depth -= 1) >= 0 ? ')' : '';
-    if (piece === ',' && depth > 0) return (alternatives += 1) && '|';
+    if (piece === '{') {
+      depth += 1;
+      return '(?:';
+    }
+    if (piece === '}' && depth > 0) {
+      depth -= 1;
+      return ')';
+    }
+    if (piece === ',' && depth > 0) {
+      alternatives += 1;
+      return '|';
+    }
     return (piece.length > 1 && piece.startsWith('\\') ? piece.slice(1) : piece).replace(
       /[^]/gu,
       (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`,
