@@ -41,12 +41,13 @@ const newSessionSchema = z.strictObject({
     .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= longestSchema, `expected a schema of at most ${longestSchema} bytes`)
     .optional(),
   depth: z.int().min(0).max(deepest).optional(),
+  maxDepth: z.int().min(0).max(deepest).optional(),
   mode: modeSchema,
   env: environmentSchema.optional(),
 });
 
 /** Kept in the log of the session: a change would make two truths of it. */
-const fixed = ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth'];
+const fixed = ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth'];
 
 const openSessionSchema = z.strictObject({ mode: modeSchema, env: environmentSchema.optional(), readOnly: z.boolean().optional() });
 

@@ -13,6 +13,8 @@ export interface ChildTraits {
   readonly capabilities: SubagentCapabilities;
   /** Takes a budget with its session. */
   readonly budget: boolean;
+  /** Takes a cap of the depth with its session. */
+  readonly maxDepth: boolean;
   /** Starts a session in a given permission mode. */
   readonly mode: boolean;
   /** Takes `session/close`. */
@@ -38,6 +40,7 @@ export function readTraits(response: InitializeResponse): ChildTraits {
       inheritsParentContext: false,
     },
     budget: takes('budget'),
+    maxDepth: takes('maxDepth'),
     mode: takes('mode'),
     closesSessions: isRecord(record(capabilities['sessionCapabilities'])['close']),
     answersLast: isRecord(record(meta)[metaKey]),

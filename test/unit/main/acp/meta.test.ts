@@ -141,7 +141,7 @@ t.test('a budget in dollars needs prices', async (t) => {
 
 t.test('a stored session takes mode, env and readOnly, and nothing that its log keeps', async (t) => {
   t.same(openSessionOptions(meta({ mode: 'ask', env: { A: '1' }, readOnly: true })), { mode: 'ask', env: { A: '1' }, readOnly: true });
-  for (const name of ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth']) {
+  for (const name of ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth']) {
     t.match(await refused(() => openSessionOptions(meta({ [name]: {} }))), new RegExp(`\\.${name} \\|.*kept in the log`));
   }
   t.match(await refused(() => openSessionOptions(meta({ read_only: true }))), /\.read_only \|.*no such member/);
