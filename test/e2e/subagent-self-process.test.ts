@@ -7,7 +7,7 @@ import { signalGroup } from '../../src/shared/process-table.ts';
 import type { SubagentProvider } from '../../src/shared/subagent-protocol.ts';
 import { fileAppears } from '../support/file-appears.ts';
 import { projectRoot } from '../support/server-process.ts';
-import { badProvider, follow, newsWhere, SubagentRig } from '../support/subagent-rig.ts';
+import { badProvider, follow, newsWhere, SubagentRig, toldText } from '../support/subagent-rig.ts';
 
 t.setTimeout(60_000);
 
@@ -17,11 +17,16 @@ function selfRig(t: Test, more: Partial<SubagentProvider> = {}, flags: readonly 
   return { rig: new SubagentRig(t, [badProvider('', { args, disposeEofGraceMs: 6000, ...more })]), stateDir };
 }
 
-/** The first line of the one log there is. */
+const logNames = (stateDir: string): string[] => readdirSync(sessionsDir(stateDir)).filter((one) => one.endsWith('.jsonl'));
+
+/** The one log there is. */
+function events(stateDir: string): string {
+  return readFileSync(join(sessionsDir(stateDir), logNames(stateDir)[0] ?? ''), 'utf8');
+}
+
+/** Its first line. */
 function header(stateDir: string): Record<string, unknown> {
-  const dir = sessionsDir(stateDir);
-  const [name = ''] = readdirSync(dir).filter((one) => one.endsWith('.jsonl'));
-  return JSON.parse(readFileSync(join(dir, name), 'utf8').split('\n')[0] ?? '') as Record<string, unknown>;
+  return JSON.parse(events(stateDir).split('\n')[0] ?? '') as Record<string, unknown>;
 }
 
 t.test('it works, tells what it does, and serves another session', async (t) => {
@@ -40,6 +45,33 @@ t.test('it works, tells what it does, and serves another session', async (t) => 
   t.match(header(stateDir), { cwd: rig.dir, options: { persona: 'Be brief.', tools: ['bash'], depth: 2, budget: { deadline: Number } } });
   t.match((await rig.run({ owner: 's2', prompt: 'say two' })).result, { stopReason: 'completed', output: /two/ });
   t.equal(rig.started.length, 1, 'by the same process');
+});
+
+t.test('it answers with its last words alone, and where it is cut short with all of them', async (t) => {
+  const { rig } = selfRig(t, {}, ['--permission-mode', 'full-access']);
+  const { result, activities } = await rig.run({ prompt: 'say first words\nrun true\nsay last words' });
+  t.match(result, { stopReason: 'completed', output: /^last words/ });
+  t.notMatch(result.output, /first words/);
+  t.match(toldText({ activities, result, dropped: 0 }), /first words/, 'which were told on the way');
+  const cut = await rig.run({ prompt: 'say first words\nrun true\nsay last words\nrun true', maxSteps: 2 });
+  t.match(cut.result, { stopReason: 'error', output: /first words[^]*last words/ });
+});
+
+t.test('it delegates no deeper than its table and the session above it allow, whatever its own configuration says', async (t) => {
+  for (const [maxDepth, ofParent] of [
+    [1, undefined],
+    [3, 1],
+  ] as const) {
+    const { rig, stateDir } = selfRig(t, { maxDepth });
+    const prompt = 'delegate self say too deep';
+    await rig.run({ prompt, ...(ofParent === undefined ? {} : { maxDepth: ofParent }) });
+    t.match(header(stateDir), { options: { depth: 1, maxDepth: 1 } });
+    t.match(events(stateDir), /"code":"UNKNOWN_TOOL"/, 'it has no such tool');
+    t.notMatch(events(stateDir), /"subagent\/start"/);
+  }
+  const { rig, stateDir } = selfRig(t, { maxDepth: 2 });
+  await rig.run({ prompt: 'delegate self say one deeper' });
+  t.equal(logNames(stateDir).length, 2, 'a level that is left can be used');
 });
 
 t.test('its questions are passed up, and an answer lets exactly that call run', async (t) => {

@@ -54,15 +54,26 @@ export class RunCollector {
     }
   };
 
-  /** The child's text, when all that came with it is stored. */
+  /** The child's answer, when all that came with it is stored: its last message, where it marks them. */
+  async answer(): Promise<string> {
+    await this.#images.settled();
+    return await this.#text.lastMessage();
+  }
+
+  /** All of the child's text, when all that came with it is stored. */
   async finish(): Promise<string> {
     await this.#images.settled();
-    return await this.#text.finish();
+    return await this.#text.all();
   }
 
   /** The child's text as far as it came. */
   async partial(): Promise<string> {
-    return await this.#text.finish();
+    return await this.#text.all();
+  }
+
+  /** Stores nothing more. Fulfils when nothing is being stored. */
+  async close(): Promise<void> {
+    await this.#images.close();
   }
 
   /** All that is known about what the run has used; `last` is what the child said at the end. */
