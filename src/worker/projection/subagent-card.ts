@@ -1,6 +1,6 @@
 /**
- * What the card of a delegating call shows while its child works: the child's plan, its last calls and the end of its text,
- * replaced as a whole each time.
+ * What the card of a delegating call shows while its child works: the child's plan, its last calls, the end of its text and
+ * what it has used, replaced as a whole each time.
  *
  * The log merges what a child does into two moments a second at most, and one moment is one update; so this needs no clock,
  * and a replayed log gives the same updates.
@@ -27,7 +27,7 @@ export class SubagentCards {
     const run = this.#byCall.get(callId);
     if (run === undefined) return undefined;
     run.progress.apply(activity);
-    // What a child uses is not shown.
+    // What a child uses is shown with whatever it does next.
     run.changed ||= activity.kind !== 'usage';
     if (more === true || !run.changed) return undefined;
     run.changed = false;

@@ -3,8 +3,9 @@
  * but for what it has taken in; reads no clock.
  */
 import type { TodoEntry } from '../../shared/events.ts';
-import type { SubagentActivity } from '../../shared/subagent-protocol.ts';
+import type { SubagentActivity, SubagentUsage } from '../../shared/subagent-protocol.ts';
 import { titleLine } from '../display/title-line.ts';
+import { usageLine } from './usage-line.ts';
 
 const toolsShown = 8;
 const planShown = 12;
@@ -24,6 +25,7 @@ export class RunProgress {
   #plan: readonly TodoEntry[] = [];
   #images: string[] = [];
   #text = '';
+  #usage: SubagentUsage | undefined;
 
   apply(activity: SubagentActivity): void {
     switch (activity.kind) {
@@ -40,13 +42,16 @@ export class RunProgress {
         this.#images = [...this.#images, `${activity.path} (${activity.mimeType}, ${activity.bytes} bytes)`].slice(-toolsShown);
         return;
       case 'usage':
+        this.#usage = activity.usage;
         return;
     }
   }
 
   /** Markdown; empty as long as nothing has happened. */
   text(): string {
-    const parts = [this.#planLines(), this.#toolLines(), this.#images.map((image) => `- image: ${image}`).join('\n'), this.#textEnd()];
+    const images = this.#images.map((image) => `- image: ${image}`).join('\n');
+    const usage = this.#usage === undefined ? '' : usageLine(this.#usage);
+    const parts = [this.#planLines(), this.#toolLines(), images, this.#textEnd(), usage];
     return parts.filter((part) => part !== '').join('\n\n');
   }
 
@@ -59,6 +64,7 @@ export class RunProgress {
     this.#plan = [];
     this.#images = [];
     this.#text = '';
+    this.#usage = undefined;
   }
 
   #applyTool(activity: ToolActivity): void {

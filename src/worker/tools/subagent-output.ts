@@ -4,8 +4,9 @@
 import { type BackgroundJob } from '../subagents/background-jobs.ts';
 import { runOutcome } from '../subagents/run-outcome.ts';
 import type { SubagentRun } from '../subagents/subagent-run.ts';
+import { storedUsageLine } from '../subagents/usage-line.ts';
 import { abortableSleep } from '../agent/abortable-sleep.ts';
-import { failed, failureView, succeeded } from './outcome.ts';
+import { failed, succeeded } from './outcome.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 export interface SubagentOutputArgs {
@@ -37,7 +38,7 @@ export const subagentOutputTool: Tool<SubagentOutputArgs> = {
   access: () => ({ kind: 'none' }),
   execute: readJob,
   presentCall: (args) => ({ card: 'generic', title: `Output of ${args.job_id}`, kind: 'think', rawInput: { ...args } }),
-  presentResult: (_args, outcome) => (outcome.isError ? failureView(outcome) : { card: 'generic', content: [outcome.text] }),
+  presentResult: (_args, outcome) => ({ card: 'generic', content: shown(outcome) }),
 };
 
 async function readJob(args: SubagentOutputArgs, context: ToolContext): Promise<ToolOutcome> {
@@ -63,7 +64,14 @@ function jobOutcome(id: string, job: BackgroundJob): ToolOutcome {
   run.news.forgetShown();
   const seconds = Math.round(run.elapsedMs / 1000);
   const state = `[${id} (${job.description}) is running, for ${seconds} s so far]`;
-  return succeeded(`${state}\n${news === '' ? '(nothing new)' : news}`, { state: 'running' });
+  // The model gets what is new; a person sees the run as it stands, as on the card of a run in the foreground.
+  return succeeded(`${state}\n${news === '' ? '(nothing new)' : news}`, { state, progress: run.progress.text() });
+}
+
+function shown({ text, meta }: ToolOutcome): string[] {
+  const { state, progress, usage } = meta ?? {};
+  if (typeof state === 'string' && typeof progress === 'string') return progress === '' ? [state] : [state, progress];
+  return [text, ...storedUsageLine(usage)];
 }
 
 /** An id that this session did not give: other sessions' ids mean nothing here. */

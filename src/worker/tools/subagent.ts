@@ -7,7 +7,8 @@ import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { titleLine } from '../display/title-line.ts';
 import { runOutcome } from '../subagents/run-outcome.ts';
 import { abortedBeforeStart } from '../subagents/subagent-run.ts';
-import { failed, failureView, succeeded } from './outcome.ts';
+import { storedUsageLine } from '../subagents/usage-line.ts';
+import { failed, succeeded } from './outcome.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 export interface SubagentArgs {
@@ -52,7 +53,7 @@ export function subagentTool(providers: readonly SubagentProvider[]): Tool<Subag
       const suffix = args.agent === undefined ? '' : ` (${args.agent})`;
       return { card: 'generic', title: `${titleLine(args.description, 'Subagent')}${suffix}`, kind: 'think', rawInput: { ...args } };
     },
-    presentResult: (_args, outcome) => (outcome.isError ? failureView(outcome) : { card: 'generic', content: [outcome.text] }),
+    presentResult: (_args, outcome) => ({ card: 'generic', content: [outcome.text, ...storedUsageLine(outcome.meta?.['usage'])] }),
   };
 }
 

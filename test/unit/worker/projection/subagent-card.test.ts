@@ -73,13 +73,24 @@ t.test('a delegating call is a thought, titled by its task and agent; its progre
   t.same(view.project(did('c', text('late'))), [], 'nothing is shown behind the end');
 });
 
-t.test('usage alone shows nothing, and holds back nothing', async (t) => {
+t.test('usage alone shows nothing, holds back nothing, and is told with what comes next and in the end', async (t) => {
   const view = projector();
   call('c').forEach((event) => view.project(event));
-  const usage: SubagentActivity = { kind: 'usage', usage: { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, reasoningTokens: 0 } };
+  const used = { inputTokens: 1_000, outputTokens: 7, cacheReadTokens: 234, reasoningTokens: 0 };
+  const usage: SubagentActivity = { kind: 'usage', usage: used };
   t.same(view.project(did('c', usage)), []);
   t.same(view.project(did('c', text('Hi'), true)), []);
-  t.equal(contentOf(view.project(did('c', usage))[0]), 'Hi');
+  t.equal(contentOf(view.project(did('c', usage))[0]), 'Hi\n\nUsed 1,234 tokens in, 7 out');
+  for (const isError of [false, true]) {
+    const other = projector();
+    call('c').forEach((event) => other.project(event));
+    const meta = { usage: { ...used, costUsd: 0.01234 } };
+    const [last]: any = other.project({ type: 'tool/result', data: { turn: 1, step: 1, callId: 'c', text: 'Seven.', isError, meta } });
+    t.same(
+      last.content.map((block: any) => block.content.text),
+      ['Seven.', 'Used 1,234 tokens in, 7 out, $0.0123'],
+    );
+  }
 });
 
 t.test('what is shown stays short and on clean lines, whatever the child does', async (t) => {

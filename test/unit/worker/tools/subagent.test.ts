@@ -91,7 +91,10 @@ t.test('a background call gives an id, by which the run is followed, read and en
   child.does({ kind: 'tool', childCallId: 'k', title: 'Read a.ts', toolKind: 'read', status: 'completed' });
   const read = (more: object = {}) => subagentOutputTool.execute({ job_id: 'agent-1', ...more }, context);
   while (!(await read()).text.includes('Read a.ts')) await new Promise((resolve) => setTimeout(resolve, 5));
-  t.match((await read()).text, /^\[agent-1 \(Count files\) is running, for 0 s so far\]\n\(nothing new\)$/);
+  const nothingNew = await read();
+  t.match(nothingNew.text, /^\[agent-1 \(Count files\) is running, for 0 s so far\]\n\(nothing new\)$/);
+  const card = subagentOutputTool.presentResult({ job_id: 'agent-1' }, nothingNew, { cwd: '/work' });
+  t.match(card, { content: [/is running/, '- ✓ Read a.ts'] }, 'a person sees the run as it stands');
   const waiting = read({ wait_ms: 60_000 });
   child.ends({ output: 'Seven.' });
   t.match(await waiting, { text: 'Seven.', isError: false });
