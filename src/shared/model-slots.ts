@@ -54,4 +54,13 @@ export interface LimiterStatus {
   readonly calls: number;
   /** Of these, the ones that the provider refused as too many. */
   readonly overloads: number;
+  /** Those that wait, the next one first; the first hundred. */
+  readonly queue: readonly QueuedCall[];
+}
+
+export interface QueuedCall {
+  readonly sessionId: string;
+  /** From 1, as it stands now: a higher priority that comes goes before, and who waits long rises. */
+  readonly position: number;
+  readonly waitedMs: number;
 }

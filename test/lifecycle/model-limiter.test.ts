@@ -100,7 +100,11 @@ void faultTest('of the calls that wait, the one of the prompt with the higher pr
   const first = prompt('low', low!, -3);
   await until(server, ({ waiting }) => waiting === 1);
   const second = prompt('high', high!, 90);
-  await until(server, ({ waiting }) => waiting === 2);
+  const { queue } = await until(server, ({ waiting }) => waiting === 2);
+  t.match(queue, [
+    { sessionId: high, position: 1, waitedMs: Number },
+    { sessionId: low, position: 2, waitedMs: Number },
+  ]);
   server.notify('session/cancel', { sessionId: holder });
   await Promise.all([first, second, server.response(held)]);
   t.same(ended, ['high', 'low']);

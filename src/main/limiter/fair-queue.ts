@@ -12,6 +12,13 @@ export type RunCall = () => Promise<unknown>;
 
 export interface FairOptions extends QueueAddOptions {
   readonly sessionId?: string;
+  /** When it was asked for, by the clock of the queue. */
+  readonly since?: number;
+}
+
+export interface QueuedSession {
+  readonly sessionId: string;
+  readonly since: number;
 }
 
 /** Milliseconds for which a priority waits to count as one higher. */
@@ -25,6 +32,7 @@ interface PriorityClass {
 
 interface Waiting {
   readonly priority: number;
+  readonly since: number;
   readonly call: WaitingCall<RunCall>;
 }
 
@@ -44,10 +52,10 @@ export class FairQueue implements Queue<RunCall, FairOptions> {
   }
 
   enqueue(run: RunCall, options: Partial<FairOptions> = {}): void {
-    const { priority = 0, sessionId = '', id = '' } = options;
+    const { priority = 0, sessionId = '', id = '', since = this.#now() } = options;
     let found = this.#classes.get(priority);
     if (found === undefined) this.#classes.set(priority, (found = { shares: new SessionShares(), servedAt: this.#now() }));
-    this.#byId.set(id, { priority, call: found.shares.add(sessionId, run) });
+    this.#byId.set(id, { priority, since, call: found.shares.add(sessionId, run) });
     this.#ids.set(run, id);
   }
 
@@ -86,19 +94,41 @@ export class FairQueue implements Queue<RunCall, FairOptions> {
     const waiting = this.#byId.get(id);
     if (waiting === undefined) throw new ReferenceError('no waiting call has this id');
     this.remove(id);
-    this.enqueue(waiting.call.item, { id, priority, sessionId: waiting.call.sessionId });
+    this.enqueue(waiting.call.item, { id, priority, sessionId: waiting.call.sessionId, since: waiting.since });
+  }
+
+  /** The next `limit` calls in the order in which they go if no other comes and none ages. */
+  next(limit: number): QueuedSession[] {
+    const calls: QueuedSession[] = [];
+    for (const { shares } of this.#inOrder()) {
+      for (const { sessionId, item } of shares.next(limit - calls.length)) {
+        calls.push({ sessionId, since: this.#byId.get(this.#ids.get(item) ?? '')?.since ?? this.#now() });
+      }
+    }
+    return calls;
+  }
+
+  #inOrder(): PriorityClass[] {
+    const now = this.#now();
+    const classes = [...this.#classes].map(([priority, found]) => ({ ...found, level: levelOf(priority, found, now) }));
+    return classes.sort((a, b) => b.level - a.level || a.servedAt - b.servedAt);
   }
 
   /** Among equals after aging, the one that has waited longer. */
   #nextPriority(): number | undefined {
     const now = this.#now();
     let best: { readonly priority: number; readonly level: number; readonly servedAt: number } | undefined;
-    for (const [priority, { servedAt }] of this.#classes) {
-      const level = priority + Math.floor((now - servedAt) / agingMs);
+    for (const [priority, found] of this.#classes) {
+      const { servedAt } = found;
+      const level = levelOf(priority, found, now);
       if (best === undefined || level > best.level || (level === best.level && servedAt < best.servedAt)) {
         best = { priority, level, servedAt };
       }
     }
     return best?.priority;
   }
+}
+
+function levelOf(priority: number, { servedAt }: PriorityClass, now: number): number {
+  return priority + Math.floor((now - servedAt) / agingMs);
 }

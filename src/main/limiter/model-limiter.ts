@@ -7,7 +7,7 @@
  */
 import PQueue from 'p-queue';
 import { ServerError } from '../../shared/errors.ts';
-import type { LimiterStatus, ModelSlot, ModelSlotReport, ModelSlotRequest } from '../../shared/model-slots.ts';
+import type { LimiterStatus, ModelSlot, ModelSlotReport, ModelSlotRequest, QueuedCall } from '../../shared/model-slots.ts';
 import { CallLimit } from './call-limit.ts';
 import { type FairOptions, FairQueue } from './fair-queue.ts';
 import { ProviderPause } from './provider-pause.ts';
@@ -45,6 +45,9 @@ interface Lease {
   readonly sessionId: string;
   readonly free: () => void;
 }
+
+/** Of the queue, in the status. */
+const mostShown = 100;
 
 const ignore = (): void => undefined;
 
@@ -98,7 +101,8 @@ export class ModelLimiter {
       };
       this.#remember(asked);
       const signal = asked.leaveQueue?.signal;
-      this.#queue.add(() => this.#hold(asked), { priority, sessionId: request.sessionId, ...(signal && { signal }) }).catch(ignore);
+      const options = { priority, sessionId: request.sessionId, since: asked.at, ...(signal && { signal }) };
+      this.#queue.add(() => this.#hold(asked), options).catch(ignore);
     });
   }
 
@@ -139,7 +143,18 @@ export class ModelLimiter {
       pausedMs: Math.ceil(this.#pause.leftMs),
       calls: this.#lastLease,
       overloads: this.#overloads,
+      queue: this.#waitingCalls(),
     };
+  }
+
+  /** Whoever has a place, and waits for its moment behind a pause, goes before all others. */
+  #waitingCalls(): QueuedCall[] {
+    const now = this.#clock.now();
+    const held = [...this.#asked.values()].flatMap((ofOwner) => [...ofOwner.values()].filter(({ free }) => free !== undefined));
+    const calls = [...held.map(({ request: { sessionId }, at }) => ({ sessionId, since: at })), ...this.#order.next(mostShown)];
+    return calls
+      .slice(0, mostShown)
+      .map(({ sessionId, since }, index) => ({ sessionId, position: index + 1, waitedMs: Math.round(now - since) }));
   }
 
   /** Refuses whoever waits and stops the timers. */

@@ -33,6 +33,11 @@ export class SessionShares<T> {
     return this.#waiting.map(({ item }) => item);
   }
 
+  /** The next `limit` calls, as it stands now. */
+  next(limit: number): WaitingCall<T>[] {
+    return limit <= 0 ? [] : this.#waiting.slice(-limit).toReversed();
+  }
+
   add(sessionId: string, item: T): WaitingCall<T> {
     const start = Math.max(this.#virtual, this.#next.get(sessionId) ?? 0);
     const call = { item, sessionId, start, order: this.#arrivals++ };

@@ -52,7 +52,19 @@ t.test('who finds room goes at once; the others wait and are told how long and w
   for (const name of ['a', 'b', 'c', 'd']) rig.ask(name);
   await settled();
   t.equal(rig.order, 'a b');
-  t.same(rig.limiter.status(), { limit: 2, max: 2, running: 2, waiting: 2, pausedMs: 0, calls: 2, overloads: 0 });
+  t.same(rig.limiter.status(), {
+    limit: 2,
+    max: 2,
+    running: 2,
+    waiting: 2,
+    pausedMs: 0,
+    calls: 2,
+    overloads: 0,
+    queue: [
+      { sessionId: 'c', position: 1, waitedMs: 0 },
+      { sessionId: 'd', position: 2, waitedMs: 0 },
+    ],
+  });
   await rig.clock.advance(700);
   await rig.release('a');
   await rig.release('b');
@@ -218,6 +230,33 @@ t.test('a provider that wants an hour gets the longest pause that is allowed', a
     await rig.clock.advance(1 + 250);
     t.equal(rig.order, 'a b');
   }
+});
+
+t.test('the status tells who waits, in which place and how long; the order is the one in which they go', async (t) => {
+  const rig = new Rig();
+  rig.ask('holder');
+  await settled();
+  rig.ask('low', -1);
+  await rig.clock.advance(300);
+  for (const name of ['a', 'b']) rig.ask(name);
+  rig.ask('a/2');
+  rig.ask('high', 5);
+  await rig.clock.advance(100);
+  t.same(rig.limiter.status().queue, [
+    { sessionId: 'high', position: 1, waitedMs: 100 },
+    { sessionId: 'a', position: 2, waitedMs: 100 },
+    { sessionId: 'b', position: 3, waitedMs: 100 },
+    { sessionId: 'a', position: 4, waitedMs: 100 },
+    { sessionId: 'low', position: 5, waitedMs: 400 },
+  ]);
+  await rig.release('holder', { outcome: 'overloaded', retryAfterMs: 1000 });
+  await rig.clock.advance(1000);
+  t.match(rig.limiter.status().queue, [{ position: 1 }, { position: 2 }, { position: 3 }, { position: 4 }, { position: 5 }]);
+  const [first] = rig.limiter.status().queue;
+  await rig.clock.advance(250);
+  t.equal(rig.granted.at(-1)?.name, first?.sessionId, 'who has its place and waits for its moment goes first');
+  for (let index = 0; index < 200; index += 1) rig.ask(`more ${index}`);
+  t.equal(rig.limiter.status().queue.length, 100);
 });
 
 t.test('a call that waits for its moment after a pause heeds the next pause, and can be withdrawn', async (t) => {

@@ -18,7 +18,9 @@ function statusOf(counters: ServerCounters): ServerStatus {
     threads: 4,
     turns: { running: 2, waiting: 1 },
     prompts: { queued: 6 },
-    limiters: [{ provider: 'api.example:443', limit: 8, max: 20, running: 7, waiting: 3, pausedMs: 1500, calls: 90, overloads: 2 }],
+    limiters: [
+      { provider: 'api.example:443', limit: 8, max: 20, running: 7, waiting: 3, pausedMs: 1500, calls: 90, overloads: 2, queue: [] },
+    ],
     totals: counters.totals(),
     process: { uptimeMs: 2000, rssBytes: 1e8, heapUsedBytes: 2e7, loopLagMs: { p50: 1, p99: 20 } },
     output: { queuedBytes: 77 },
