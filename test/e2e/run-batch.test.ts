@@ -228,19 +228,47 @@ t.test('a key that does not work stops the run; nothing of it is taken for a res
   t.teardown(() => model.close());
   const args = [`--base-url=${model.baseUrl}`, ...'--model m --dialect generic --max-retries 0 --concurrency 1'.split(' ')];
   const path = scene.jobs(['a', 'b', 'c'].map((id) => ({ id, prompt: 'hi', cwd: '.' })));
-  for (const status of [401, 402]) {
-    model.enqueue({ text: ['well'] }, { fault: { kind: 'status', status } });
-    const run = await scene.run(path, [...args, '--force']);
-    t.equal(await run.exited, 3, run.stderr);
-    t.match(run.stderr, new RegExp(`stopped, as no job can do anything: .*${status}`));
-    t.match(run.events.at(-1), { outcome: { stopped: 'agent', notRun: status === 401 ? 2 : 1 } });
-  }
-  t.same(scene.statuses(), ['a completed', 'b completed']);
-  model.enqueue({ text: ['well'] });
+  model.enqueue({ text: ['well'] }, { fault: { kind: 'status', status: 402 } });
+  const run = await scene.run(path, args);
+  t.equal(await run.exited, 3, run.stderr);
+  t.match(run.stderr, /stopped, as no job can do anything: .*402/);
+  t.match(run.events.at(-1), { outcome: { stopped: 'agent', notRun: 2 } });
+  t.same(scene.statuses(), ['a completed']);
+  model.enqueue({ text: ['well'] }, { text: ['well'] });
   t.equal(await (await scene.run(path, args)).exited, 0);
   await scene.nothingLeft(t);
 
   const keyless = scene.start(['hi', '--model', 'deepseek-flash']);
   t.equal(await keyless.exited, 3);
   t.match(keyless.stderr, /stopped, as no job can do anything: .*key/);
+});
+
+t.test('results of another model, setting or policy do not come into the file unless that is asked for', async (t) => {
+  const scene = new RunScene(t);
+  const path = scene.jobs(['a', 'b'].map((id) => ({ id, prompt: `say ${id}`, cwd: '.' })));
+  const sidecar = () => JSON.parse(readFileSync(`${scene.out}.run.json`, 'utf8'));
+  writeFileSync(join(scene.dir, 'policy.json'), JSON.stringify({ rules: [], fallback: 'allow' }));
+  t.equal(await (await scene.run(path)).exited, 0);
+  t.equal(scene.result('a').model, 'scripted');
+  const { agent, setup } = sidecar();
+  t.match(setup, { model: 'scripted', profile: 'automation', isolation: 'shared' });
+
+  const other = ['--model', 'm', '--base-url', 'http://127.0.0.1:9', '--isolation', 'strict', '--policy-file', 'policy.json'];
+  const refused = await scene.run(path, ['--repeat', '2', ...other]);
+  t.equal(await refused.exited, 2);
+  t.match(
+    refused.stderr,
+    /differ: model \(scripted, now m\), baseUrl \(none, now http:\S+\), isolation \(shared, now strict\), policy \(none/,
+  );
+  t.equal(refused.events.length, 0);
+  t.same(sidecar().setup, setup);
+
+  const again = await scene.run(path);
+  t.equal(await again.exited, 0, again.stderr);
+  t.match(again.events[0], { total: 0, agent });
+  t.equal(sidecar().agent, agent, 'a run that has nothing to do keeps the name of the agent that did it');
+  const forced = await scene.run(path, ['--force', ...other]);
+  t.equal(await forced.exited, 0, forced.stderr);
+  t.equal(sidecar().setup.model, 'm');
+  await scene.nothingLeft(t);
 });

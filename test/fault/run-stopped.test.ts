@@ -54,6 +54,7 @@ t.test('asked to stop once, a run finishes what runs; asked twice, it cancels th
   ]);
   const twice = scene.start([more, '--out', scene.out, '--json', ...scripted]);
   await Promise.all([fileAppears(join(cwd, 'hanging')), fileAppears(join(cwd, 'checking'))]);
+  await twice.event((event) => event.type === 'job/end' && event.result.key === 'never', 'the end of what is quick');
   twice.child.kill('SIGTERM');
   await twice.event(({ type }) => type === 'run/draining', 'the news of the drain');
   twice.child.kill('SIGTERM');

@@ -17,7 +17,7 @@ import { argvOf } from '../run/jobs/job-schema.ts';
 import { type JobSource, singleJob } from '../run/jobs/job-source.ts';
 import { openJobsFile, readJobsStream } from '../run/jobs/jobs-file.ts';
 import type { RunOutcome } from '../run/run-event.ts';
-import type { RunAgent, RunOptions } from '../run/run-options.ts';
+import type { RunAgent, RunOptions, RunSetup } from '../run/run-options.ts';
 import { createObservers } from '../run/view/create-observers.ts';
 import { collectorVariables } from '../telemetry/telemetry.ts';
 import { packageRoot, packageVersion } from './own-package.ts';
@@ -103,7 +103,8 @@ function chooseAgent(line: CommandLine, flags: RunFlags, loaded: LoadedConfig, r
     if (misplaced !== undefined) {
       throw configError({ key: flagOf(misplaced) ?? misplaced, expected: 'no setting of this server with --agent', where });
     }
-    return { argv: flags.agent, cwd: process.cwd(), stateDir: undefined };
+    const setup = { ...policyOf(loaded), command: digest(flags.agent) };
+    return { argv: flags.agent, cwd: process.cwd(), stateDir: undefined, setup };
   }
   const source = (name: KeyName) => loaded.settings.find((setting) => setting.name === name)?.source;
   // Without a key a server shows its demo; as the results of a run that would be a forgery.
@@ -118,9 +119,32 @@ function chooseAgent(line: CommandLine, flags: RunFlags, loaded: LoadedConfig, r
   const argv = [process.execPath, join(packageRoot(), 'dist', 'main', 'cli.js'), 'serve'];
   for (const [name, value] of line.flags) if (name !== 'state_dir') argv.push(`${flagOf(name) ?? ''}=${value}`);
   if (line.file !== undefined) argv.push(`--config=${line.file}`);
-  if (source('profile') === 'default') argv.push('--profile=automation');
-  if (source('isolation') === 'default') argv.push('--isolation=shared');
-  return { argv: [...argv, `--state-dir=${stateDir}`], cwd: process.cwd(), stateDir };
+  let { profile, isolation } = loaded.config;
+  if (source('profile') === 'default') {
+    profile = 'automation';
+    argv.push(`--profile=${profile}`);
+  }
+  if (source('isolation') === 'default') {
+    isolation = 'shared';
+    argv.push(`--isolation=${isolation}`);
+  }
+  const setup = { ...modelOf(loaded), profile, isolation, ...policyOf(loaded) };
+  return { argv: [...argv, `--state-dir=${stateDir}`], cwd: process.cwd(), stateDir, setup };
+}
+
+function modelOf({ config }: LoadedConfig): Pick<RunSetup, 'model' | 'baseUrl'> {
+  const { model } = config.session;
+  if (model.kind === 'openai-compatible') return { model: model.model, baseUrl: model.baseUrl };
+  return { model: model.kind === 'replay' ? `replay:${model.path}` : model.kind };
+}
+
+function policyOf({ config }: LoadedConfig): Pick<RunSetup, 'policy'> {
+  const { policy } = config.session;
+  return policy === undefined ? {} : { policy: digest(policy) };
+}
+
+function digest(value: object): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
 }
 
 interface Parts {

@@ -23,7 +23,7 @@ export const runFlagTable = {
   retries: { value: 'N', doc: 'Further tries after failures that may pass (0…100), unless tools have run. Default: 2.' },
   'retry-delay': { value: 'DURATION', doc: 'Before the second try; doubles from then on. Default: 1s.' },
   'retry-errors': { doc: 'Run attempts again whose result in FILE has the status error.' },
-  force: { doc: 'Keep results of jobs that have changed since.' },
+  force: { doc: 'Keep results of jobs that have changed since, or that were made with another model or setting.' },
   'max-cost': { value: 'USD', doc: 'Start nothing more once all results in FILE together have cost this.' },
   'max-time': {
     value: 'DURATION',

@@ -14,7 +14,7 @@ import { Attempts } from './jobs/attempts.ts';
 import { Ledger } from './ledger/ledger.ts';
 import type { RunEvent, RunObserver, RunOutcome } from './run-event.ts';
 import type { RunOptions } from './run-options.ts';
-import { writeSidecar } from './run-sidecar.ts';
+import { readSidecar, refuseOtherSetup, writeSidecar } from './run-sidecar.ts';
 import { RunStop } from './run-stop.ts';
 import { RunTotals } from './run-totals.ts';
 import { runSchedule } from './scheduler.ts';
@@ -43,6 +43,7 @@ export class Batch {
   #failure: ServerError | undefined;
   #refused = 0;
   #blocked: string | undefined;
+  #earlierAgent: string | undefined;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -90,13 +91,17 @@ export class Batch {
   }
 
   async #prepare(): Promise<void> {
-    const { resultsPath, ordered, retryErrors, force, worktreeDir, observers, notice, jobs } = this.#options;
+    const { resultsPath, ordered, retryErrors, force, worktreeDir, observers, notice, jobs, agent } = this.#options;
     this.#held = await this.#heldAttempts();
     this.#observers = observers(this.#held);
     for (const problem of jobs.problems) notice(`left out: ${problem}`);
     if (resultsPath !== undefined) {
       const onEarlier = (result: JobResult): void => this.#totals.add(result);
       this.#ledger = await Ledger.open({ path: resultsPath, attempts: this.#attempts, ordered, retryErrors, force, onEarlier });
+      const earlier = readSidecar(resultsPath);
+      this.#earlierAgent = earlier?.agent;
+      const hasResults = this.#totals.count + this.#ledger.strangers > 0;
+      if (hasResults && !force) refuseOtherSetup(resultsPath, earlier?.setup, agent.setup);
       if (this.#ledger.strangers > 0)
         notice(`${this.#ledger.strangers} results are of jobs that the jobs file does not have; they are left as they are`);
     }
@@ -108,7 +113,8 @@ export class Batch {
     const { agent, concurrency, shuffleSeed, maxTimeMs, resultsPath, version } = this.#options;
     const order = this.#attempts.order((index) => this.#ledger?.isDone(index) ?? false, shuffleSeed);
     const run = this.#run ?? RunDirectory.create(this.#options.worktreeDir);
-    let agentName = agent.argv[0] ?? '';
+    // Where nothing is to be run, no agent is asked for its name.
+    let agentName = (order.length === 0 ? this.#earlierAgent : undefined) ?? agent.argv[0] ?? '';
     if (order.length > 0) {
       this.#host = new AgentHost({
         argv: agent.argv,
@@ -155,6 +161,7 @@ export class Batch {
       cost: this.#cost,
       defaults,
       stateDir: agent.stateDir,
+      model: agent.setup.model,
       patchDir: resultsPath === undefined ? run.path : `${resultsPath}.patches`,
       keepWorktrees,
       retries,

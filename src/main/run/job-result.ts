@@ -58,6 +58,8 @@ export interface JobResult {
   /** Final text of the last turn. */
   readonly text: string;
   readonly structured?: JsonValue;
+  /** As the agent names it, or as this program was told; absent where neither is known. */
+  readonly model?: string;
   /** Of all tries together; absent when the agent did not say. */
   readonly usage?: JobUsage;
   /** Of all tries together; absent when the agent did not say. */

@@ -41,4 +41,18 @@ export interface RunAgent {
   readonly cwd: string;
   /** Where it keeps its logs, if it is this program and was told so. Absolute. */
   readonly stateDir: string | undefined;
+  readonly setup: RunSetup;
+}
+
+/** What results of one file must have in common to be compared. No secret. */
+export interface RunSetup {
+  /** Of this program as the agent, as are the next three. */
+  readonly model?: string;
+  readonly baseUrl?: string;
+  readonly profile?: string;
+  readonly isolation?: string;
+  /** Names the rules of the policy file. */
+  readonly policy?: string;
+  /** Names the command line of another agent. */
+  readonly command?: string;
 }

@@ -80,6 +80,12 @@ function amount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
+/** The model that a new session begins with, which some agents say. */
+export function modelOfSession(opened: unknown): string | undefined {
+  const { currentModelId } = membersOf(membersOf(opened)['models']);
+  return typeof currentModelId === 'string' && currentModelId !== '' ? currentModelId.slice(0, 200) : undefined;
+}
+
 /** The cost so far, of a `usage_update` that names one in dollars. */
 export function costOfUpdate(update: Members): number | undefined {
   const cost = membersOf(update['cost']);

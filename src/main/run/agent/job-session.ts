@@ -9,7 +9,7 @@ import type { PermissionMode } from '../../../shared/events.ts';
 import type { PolicyRules } from '../../../shared/policy-rules.ts';
 import type { Attempt } from '../job.ts';
 import type { JobUsage } from '../job-result.ts';
-import { addCost, addUsage, costOfUpdate, membersOf, readErrorUsage, readTurnAnswer } from './agent-answer.ts';
+import { addCost, addUsage, costOfUpdate, membersOf, modelOfSession, readErrorUsage, readTurnAnswer } from './agent-answer.ts';
 import type { AgentConnection } from './agent-connection.ts';
 import { AgentFault, toAgentFault } from './agent-fault.ts';
 import type { RawUpdate } from './agent-stream.ts';
@@ -51,6 +51,8 @@ export interface SessionEnd {
   readonly stopReason: string | undefined;
   readonly text: string;
   readonly structured: JsonValue | undefined;
+  /** As the agent named it when the session was made. */
+  readonly model: string | undefined;
   readonly usage: JobUsage | undefined;
   readonly costUsd: number | undefined;
   /** Whether the agent showed a tool call, or counted one. */
@@ -73,6 +75,7 @@ export class JobSession {
   #sessionId: string | undefined;
   #stopReason: string | undefined;
   #structured: JsonValue | undefined;
+  #model: string | undefined;
   #answerText: string | undefined;
   #usage: JobUsage | undefined;
   #costUsd: number | undefined;
@@ -117,6 +120,7 @@ export class JobSession {
       stopReason: this.#stopReason,
       text: this.#answerText ?? this.#text.text(),
       structured: this.#structured,
+      model: this.#model,
       // Agents that count tokens do not count their calls.
       usage: shown && this.#usage !== undefined ? { ...this.#usage, toolCalls: this.#toolCalls } : this.#usage,
       costUsd: this.#costUsd ?? this.#shownCostUsd,
@@ -138,6 +142,7 @@ export class JobSession {
       throw new AgentFault('agent', 'it answered session/new without a sessionId', { retryable: false });
     }
     this.#sessionId = opened.sessionId;
+    this.#model = modelOfSession(opened);
     this.#connection.listen(opened.sessionId, {
       onUpdate: (update) => this.#onUpdate(update),
       decide: (request) => this.#decide(request),

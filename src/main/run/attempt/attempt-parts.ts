@@ -18,6 +18,8 @@ export interface AttemptParts {
   readonly defaults: SessionDefaults;
   /** Where the agent keeps its sessions, if it is this program and was told so by the runner. */
   readonly stateDir: string | undefined;
+  /** That the agent answers with, as far as the runner knows. */
+  readonly model: string | undefined;
   /** Where patches go that are too large for a line. */
   readonly patchDir: string;
   /** Worktrees stay, for people to look at. */

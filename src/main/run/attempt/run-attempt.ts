@@ -35,7 +35,7 @@ export async function runAttempt(parts: AttemptParts, attempt: Attempt): Promise
       return { result: undefined, isFinal: false, costUnknown: false };
     }
     if (tries > retries || !mayTryAgain(end, attempt)) {
-      const result = toResult(attempt, end, { startedAt, endedAt: now(), tries, usage, costUsd });
+      const result = toResult(attempt, end, { startedAt, endedAt: now(), tries, usage, costUsd, model: end.session?.model ?? parts.model });
       const answered = end.session?.stopReason !== undefined;
       return { result, isFinal: !stop.isCancelled, costUnknown: answered && costUsd === undefined };
     }
@@ -63,9 +63,10 @@ interface Facts {
   readonly tries: number;
   readonly usage: JobUsage | undefined;
   readonly costUsd: number | undefined;
+  readonly model: string | undefined;
 }
 
-function toResult(attempt: Attempt, end: TryEnd, { startedAt, endedAt, tries, usage, costUsd }: Facts): JobResult {
+function toResult(attempt: Attempt, end: TryEnd, { startedAt, endedAt, tries, usage, costUsd, model }: Facts): JobResult {
   const { job, key, repeat, seed } = attempt;
   const { verdict, session } = end;
   const present = <T extends object>(members: T): T => {
@@ -94,6 +95,7 @@ function toResult(attempt: Attempt, end: TryEnd, { startedAt, endedAt, tries, us
     ...present({
       stopReason: session?.stopReason,
       structured: session?.structured,
+      model,
       usage,
       costUsd,
       errorClass: verdict.errorClass,

@@ -99,7 +99,7 @@ export async function trajectoryLine(result: JobResult, prompts: readonly string
 
 type Seen = Pick<TrajectoryLine, 'complete' | 'compactions' | 'header_changed' | 'messages' | 'tools' | 'model'>;
 
-async function fromLog({ logPath }: JobResult): Promise<Seen | undefined> {
+async function fromLog({ logPath, model }: JobResult): Promise<Seen | undefined> {
   if (logPath === undefined) return undefined;
   const trajectory = new Trajectory();
   let strange = 0;
@@ -121,7 +121,7 @@ async function fromLog({ logPath }: JobResult): Promise<Seen | undefined> {
     header_changed: trajectory.headerChanged,
     messages,
     tools: toolsOf(trajectory, logPath).map((tool) => ({ type: 'function', function: tool })),
-    model: trajectory.model ?? null,
+    model: trajectory.model ?? model ?? null,
   };
 }
 
@@ -130,10 +130,10 @@ function toolsOf({ tools, toolsHash }: Trajectory, logPath: string): readonly To
   return schemas ?? tools.map((name) => ({ name }));
 }
 
-function fromResult({ text }: JobResult, prompts: readonly string[]): Seen {
+function fromResult({ text, model }: JobResult, prompts: readonly string[]): Seen {
   const asked = prompts.map((content): ChatMessage => ({ role: 'user', content }));
   const said: ChatMessage[] = text === '' ? [] : [{ role: 'assistant', content: text }];
-  return { complete: false, compactions: 0, header_changed: false, messages: [...asked, ...said], tools: [], model: null };
+  return { complete: false, compactions: 0, header_changed: false, messages: [...asked, ...said], tools: [], model: model ?? null };
 }
 
 function rewardOf({ status, check }: JobResult): 1 | 0 | null {

@@ -44,14 +44,20 @@ t.test('a status says what the turn and the check came to', (t) => {
 t.test('errors of agents have a class, and only those that may pass are tried again', (t) => {
   const rows: [unknown, object][] = [
     [new RequestError(-32603, 'x', { code: 'MODEL_FAILED', reason: 'RATE_LIMIT' }), { errorClass: 'busy', retryable: true }],
-    [new RequestError(-32603, 'x', { code: 'MODEL_FAILED', reason: 'SERVER' }), { errorClass: 'model', retryable: true }],
-    [new RequestError(-32603, 'x', { code: 'MODEL_FAILED', reason: 'QUOTA' }), { errorClass: 'model', retryable: false }],
-    [new RequestError(-32000, 'x', { code: 'AUTH_REQUIRED' }), { errorClass: 'model', retryable: false }],
+    [
+      new RequestError(-32603, 'x', { code: 'MODEL_FAILED', reason: 'SERVER' }),
+      { errorClass: 'model', retryable: true, needsPerson: false },
+    ],
+    [
+      new RequestError(-32603, 'x', { code: 'MODEL_FAILED', reason: 'QUOTA' }),
+      { errorClass: 'model', retryable: false, needsPerson: true },
+    ],
+    [new RequestError(-32000, 'x', { code: 'AUTH_REQUIRED' }), { errorClass: 'model', retryable: false, needsPerson: true }],
     [new RequestError(-31003, 'x', { code: 'THREAD_LOST' }), { errorClass: 'lost', retryable: true }],
     [new RequestError(-31002, 'x', { code: 'OVERLOADED' }), { errorClass: 'busy', retryable: true }],
     [new RequestError(-32602, 'x', { code: 'CWD_INVALID' }), { errorClass: 'request', retryable: false }],
     [new RequestError(-32603, 'x', { details: 'more' }), { errorClass: 'agent', retryable: true, message: 'x more' }],
-    [new RequestError(-32000, 'log in'), { errorClass: 'agent', retryable: false }],
+    [new RequestError(-32000, 'log in'), { errorClass: 'agent', retryable: false, needsPerson: true }],
     [new Error('ACP connection closed'), { errorClass: 'lost', retryable: true, message: 'it died' }],
   ];
   for (const [error, expected] of rows)
