@@ -184,7 +184,10 @@ t.test('agents are nested as deep as max_depth, and below that there is nobody t
   const script = delegate('self', [delegate('self', [deepest], { word: 'TWO' })], { word: 'ONE' });
   t.match(await server.prompt(sessionId, script), { result: { stopReason: 'end_turn' } });
   const depths = childLogs(server).map(({ header }) => header.options.depth);
-  t.same(depths.sort(), [1, 2]);
+  t.same(
+    depths.sort((a, b) => a - b),
+    [1, 2],
+  );
   const second = childLogs(server).find(({ header }) => header.options.depth === 2);
   t.match(second?.events.find(({ type }) => type === 'tool/result')?.data, { isError: true, code: 'UNKNOWN_TOOL' });
   await endServer(t, server);

@@ -272,6 +272,15 @@ const prompts: Record<string, (sessionId: string, params: any, id: number) => Pr
     say(sessionId, String(process.pid));
     return { stopReason: 'end_turn' };
   },
+  /** Many at once, before it hears of a cancel. */
+  pictures: async (sessionId) => {
+    say(sessionId, 'look');
+    const data = Buffer.alloc(600_000, 'x').toString('base64');
+    for (let sent = 0; sent < 40; sent += 1) {
+      update(sessionId, { sessionUpdate: 'agent_message_chunk', content: { type: 'image', mimeType: 'image/png', data } });
+    }
+    return { stopReason: 'cancelled' };
+  },
   'silent-again': async (sessionId) => {
     say(sessionId, String(process.pid));
     return { stopReason: 'end_turn' };

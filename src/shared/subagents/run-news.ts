@@ -24,7 +24,7 @@ export class RunNews {
   #dropped = 0;
   #droppedSeq = 0;
   #result: SubagentResult | undefined;
-  #wake: (() => void)[] = [];
+  readonly #wake = new Set<() => void>();
 
   get result(): SubagentResult | undefined {
     return this.#result;
@@ -81,11 +81,13 @@ export class RunNews {
 
   async #news(waitMs: number): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, waitMs);
-      this.#wake.push(() => {
+      const wake = (): void => {
         clearTimeout(timer);
+        this.#wake.delete(wake);
         resolve();
-      });
+      };
+      const timer = setTimeout(wake, waitMs);
+      this.#wake.add(wake);
     });
   }
 
@@ -111,9 +113,7 @@ export class RunNews {
   }
 
   #changed(): void {
-    const waiting = this.#wake;
-    this.#wake = [];
-    for (const wake of waiting) wake();
+    for (const wake of this.#wake) wake();
   }
 }
 

@@ -2,7 +2,7 @@
  * Images of a child, put into files of the session that delegates: a model's tool result holds text only.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SubagentActivity } from '../../../shared/subagent-protocol.ts';
 
@@ -15,6 +15,7 @@ export class ImageFiles {
   #count = 0;
   #bytes = 0;
   #queue: Promise<void> = Promise.resolve();
+  readonly #closed = new AbortController();
 
   /** `directory` is absolute; made when the first image comes. */
   constructor(directory: string) {
@@ -30,19 +31,29 @@ export class ImageFiles {
     this.#queue = this.#queue.then(() => this.#write(Buffer.from(data, 'base64'), mimeType, tell));
   }
 
+  /** Writes no more from now on. Fulfils when the image that was being written is there, or gone again. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#queue;
+  }
+
   /** Fulfils when all images are written. */
   async settled(): Promise<void> {
     await this.#queue;
   }
 
   async #write(bytes: Buffer, mimeType: string, tell: (image: SubagentActivity) => void): Promise<void> {
+    const { signal } = this.#closed;
+    if (signal.aborted) return;
     const path = join(this.#directory, `image-${randomUUID()}.${endings[mimeType] ?? 'bin'}`);
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-      await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
+      await writeFile(path, bytes, { flag: 'wx', mode: 0o600, signal });
+      signal.throwIfAborted();
       tell({ kind: 'image', mimeType: mimeType.slice(0, 100), bytes: bytes.length, path });
     } catch {
-      // A full or read-only disk: the run is worth more than a picture of it.
+      // A full or read-only disk: the run is worth more than a picture of it. Or the run is over; half a picture is none.
+      await rm(path, { force: true }).catch(() => undefined);
     }
   }
 }

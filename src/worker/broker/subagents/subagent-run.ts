@@ -170,7 +170,9 @@ export class SubagentRun {
     this.#questions.close();
     const outcome = await this.#outcome(child, ending, answer);
     this.news.end({ ...outcome, durationMs: performance.now() - startedAt });
+    const stored = this.#collector.close();
     const last = await this.#lastAnswer(ending, answer);
+    await stored;
     await this.#putAway(child, sessionId, isClean && last.kind === 'answered');
   }
 

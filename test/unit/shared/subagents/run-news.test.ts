@@ -1,9 +1,13 @@
 /** What a run has to tell: in order, once, within bounds, and at once for whoever waits. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import type { SubagentResult } from '../../../../src/shared/subagent-protocol.ts';
 import { IdleWatch } from '../../../../src/shared/subagents/idle-watch.ts';
 import { ProviderSlots } from '../../../../src/shared/subagents/provider-slots.ts';
 import { RunNews } from '../../../../src/shared/subagents/run-news.ts';
+
+setFlagsFromString('--expose-gc');
 
 const text = (words: string) => ({ kind: 'text', text: words }) as const;
 const tool = (childCallId: string) => ({ kind: 'tool', childCallId, title: 'x', toolKind: 'read', status: 'pending' }) as const;
@@ -22,6 +26,24 @@ t.test('each poll gets what came since the last; text that nobody has read is jo
   t.same(second.activities, [text('c')]);
   news.add(text('d'));
   t.same((await news.since(second.seq, 1000)).activities, [text('d')], 'what was given out is not changed');
+});
+
+t.test('a poll whose time is over leaves nothing behind, however long there is no news', async (t) => {
+  const news = new RunNews();
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const used = async (): Promise<number> => {
+    collectGarbage();
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    return process.memoryUsage().heapUsed / 1024 / 1024;
+  };
+  const poll = async (times: number) => void (await Promise.all(Array.from({ length: times }, () => news.since(0, 1))));
+  await poll(1000);
+  const before = await used();
+  for (let round = 0; round < 5; round += 1) await poll(10_000);
+  const kept = (await used()) - before;
+  t.ok(kept < 10, `${kept.toFixed(1)} MB are kept`);
+  t.equal((await news.since(-1, 0)).seq, 0);
 });
 
 t.test('a poll waits for news, its time or the end, whichever comes first', async (t) => {

@@ -1,7 +1,8 @@
 /** Runs of subagents as their owner sees them: starts, options, news, permissions, ends, owners. The children are real. */
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import type { SubagentActivity } from '../../../../../src/shared/subagent-protocol.ts';
 import { badProvider, follow, newsWhere, SubagentRig, toldText } from '../../../../support/subagent-rig.ts';
 
 t.setTimeout(60_000);
@@ -181,6 +182,20 @@ t.test('an image that cannot be stored costs the image only', async (t) => {
   t.equal(result.stopReason, 'completed');
   t.notOk(activities.some(({ kind }) => kind === 'image'));
   t.same(readdirSync(rig.dir), ['spill']);
+});
+
+t.test('a run that is cancelled stores no image any more but those it told of', async (t) => {
+  const rig = new SubagentRig(t, [badProvider('pictures')]);
+  const request = await rig.start();
+  const activities: SubagentActivity[] = [];
+  await newsWhere(rig.broker, request, (news) => activities.push(...news.activities) > 0);
+  await rig.broker.cancelSubagent('s1', request.runId);
+  activities.push(...(await follow(rig.broker, request)).activities);
+  await rig.broker.disposeSubagent('s1', request.runId);
+  const told = activities.flatMap((activity) => (activity.kind === 'image' ? [activity.path] : []));
+  const spill = join(rig.dir, 'spill');
+  const stored = existsSync(spill) ? readdirSync(spill).map((name) => join(spill, name)) : [];
+  t.same(new Set(stored), new Set(told));
 });
 
 t.test('a long text keeps its beginning and its end, and says how much is missing', async (t) => {
