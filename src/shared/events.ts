@@ -218,8 +218,10 @@ export interface EventData {
     readonly durationMs: number;
     readonly usage?: SubagentUsage;
     readonly diagnostic?: string;
-    /** What a background run gave, to be read later; that of a foreground run is its call's result. */
+    /** What a background run gave, to be read later, clipped as its reader gets it; that of a foreground run is its call's result. */
     readonly output?: string;
+    /** The structured answer of a background run. */
+    readonly structured?: JsonValue;
     /** Activity beyond the bound of one run, which was not logged. */
     readonly unlogged?: number;
     /** The log of a child that is a session of this server. */

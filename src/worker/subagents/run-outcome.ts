@@ -4,7 +4,7 @@
  * A run that did not complete is an error and still hands over what came: a partial answer must neither be lost nor be
  * taken for a whole one.
  */
-import type { JsonObject } from '../../shared/errors.ts';
+import type { JsonObject, JsonValue } from '../../shared/errors.ts';
 import type { SubagentResult, SubagentStopReason } from '../../shared/subagent-protocol.ts';
 import { clip } from '../tools/bash-result.ts';
 
@@ -44,6 +44,11 @@ export function runOutcome(result: SubagentResult): RunOutcome {
   const diagnostic = result.diagnostic === undefined ? [] : [`Diagnostic: ${clipDiagnostic(result.diagnostic)}`];
   const partial = output === '' ? [] : [`Partial output before the run ended:\n${output}`];
   return { text: [text, ...diagnostic, ...partial].join('\n'), isError: true, code, meta };
+}
+
+/** What the log keeps of a background run's answer: enough that whoever reads it later reads the same. */
+export function keptAnswer({ output, structured }: SubagentResult): { readonly output: string; readonly structured?: JsonValue } {
+  return { output: clip(output, outputBytes), ...(structured === undefined ? {} : { structured }) };
 }
 
 /** At most {@link diagnosticBytes} of UTF-8, cut at a whole character. */

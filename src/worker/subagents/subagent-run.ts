@@ -16,7 +16,7 @@ import type {
   SubagentUsage,
 } from '../../shared/subagent-protocol.ts';
 import { ActivityLog } from './activity-log.ts';
-import { clipDiagnostic, outputBytes } from './run-outcome.ts';
+import { clipDiagnostic, keptAnswer, outputBytes } from './run-outcome.ts';
 import { RunProgress } from './run-progress.ts';
 
 /** The events a run logs. */
@@ -71,6 +71,8 @@ export class SubagentRun {
   readonly result: Promise<SubagentResult>;
   /** What came since somebody last asked. */
   readonly news = new RunProgress();
+  /** What the run has come to. */
+  readonly progress = new RunProgress();
   readonly #parts: RunParts;
   readonly #log: ActivityLog;
   readonly #over = new AbortController();
@@ -111,7 +113,8 @@ export class SubagentRun {
   }
 
   /**
-   * Starts the child. After a refusal nothing is left of it, or, after an abort, will be soon: {@link gone} tells.
+   * Starts the child. A refusal comes when nothing is left of it. An abort alone is answered at once, before the child has
+   * been reaped: whoever starts the next run, or lets the session go, waits for {@link gone}.
    *
    * @throws ServerError LOG_WRITE_FAILED; the child is then disposed of
    */
@@ -222,6 +225,7 @@ export class SubagentRun {
     this.#log.lost(news.dropped);
     for (const activity of news.activities) {
       this.news.apply(activity);
+      this.progress.apply(activity);
       if (activity.kind === 'text') this.#output = (this.#output + activity.text).slice(-outputBytes);
       else if (activity.kind === 'usage') this.#usage = activity.usage;
     }
@@ -265,7 +269,7 @@ export class SubagentRun {
   }
 
   #logEnd(result: SubagentResult): void {
-    const { stopReason, durationMs, diagnostic, logPath, output } = result;
+    const { stopReason, durationMs, diagnostic, logPath } = result;
     const usage = result.usage ?? this.#usage;
     try {
       this.#log.finish();
@@ -279,7 +283,7 @@ export class SubagentRun {
           durationMs,
           ...(usage === undefined ? {} : { usage }),
           ...(diagnostic === undefined ? {} : { diagnostic: clipDiagnostic(diagnostic) }),
-          ...(this.background ? { output: output.slice(0, outputBytes) } : {}),
+          ...(this.background ? keptAnswer(result) : {}),
           ...(unlogged === 0 ? {} : { unlogged }),
           ...(logPath === undefined ? {} : { logPath }),
         },

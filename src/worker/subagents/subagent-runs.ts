@@ -67,6 +67,8 @@ export class SubagentRuns {
   readonly #jobs: BackgroundJobs;
   /** Until nothing of them is left. */
   readonly #live = new Set<SubagentRun>();
+  /** Of these, those whose start was given up: their child may be on its way still. */
+  readonly #givenUp = new Set<SubagentRun>();
   #lastNumber = 0;
   #disposal: Promise<void> | undefined;
 
@@ -105,8 +107,14 @@ export class SubagentRuns {
     this.#jobs.repeatNotices();
   }
 
-  /** Starts a run. Fulfils when the child has its prompt, or when it is clear that there will be none. Never rejects. */
+  /**
+   * Starts a run. Fulfils when the child has its prompt, or when it is clear that there will be none. Never rejects.
+   *
+   * An abort is answered at once, so that a cancelled turn ends without waiting for a child that will not go; the child is
+   * reaped behind it. Nothing is started before that is done, and {@link dispose} waits for it, too.
+   */
   async start(spec: RunSpec): Promise<RunStarted> {
+    if (this.#givenUp.size > 0) await abortedOr(spec.signal, Promise.all([...this.#givenUp].map((run) => run.gone())));
     if (spec.signal.aborted || this.#disposal !== undefined) return { ok: false, code: 'ABORTED', message: abortedBeforeStart };
     if (spec.background && this.#runningJobs >= mostBackgroundRuns) {
       const message = `this session already runs ${mostBackgroundRuns} background subagents; wait for one to end, or end one with subagent_kill`;
@@ -117,7 +125,10 @@ export class SubagentRuns {
     void run.gone().then(() => this.#live.delete(run));
     try {
       const started = await run.start(spec.signal);
-      if (!started.ok) return started;
+      if (!started.ok) {
+        if (started.code === 'ABORTED') this.#giveUp(run);
+        return started;
+      }
     } catch {
       return { ok: false, code: 'LOG_WRITE_FAILED', message: 'the session log could not be written' };
     }
@@ -158,6 +169,11 @@ export class SubagentRuns {
   dispose(): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
+  }
+
+  #giveUp(run: SubagentRun): void {
+    this.#givenUp.add(run);
+    void run.gone().then(() => this.#givenUp.delete(run));
   }
 
   async #dispose(): Promise<void> {
@@ -205,4 +221,13 @@ export class SubagentRuns {
 
 function numberOf(runId: string): number {
   return Number(/^agent-(\d{1,9})$/.exec(jobIdOf(runId))?.[1] ?? 0);
+}
+
+/** Fulfils with the promise, which must not reject, or when the signal aborts. */
+async function abortedOr(signal: AbortSignal, done: Promise<unknown>): Promise<void> {
+  if (signal.aborted) return;
+  const over = new AbortController();
+  const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true, signal: over.signal }));
+  await Promise.race([done, aborted]);
+  over.abort();
 }

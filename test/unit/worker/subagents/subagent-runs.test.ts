@@ -1,6 +1,7 @@
 import t from 'tap';
 import { ServerError } from '../../../../src/shared/errors.ts';
 import { type EventInput, type LogEvent, noUsage } from '../../../../src/shared/events.ts';
+import { runOutcome } from '../../../../src/worker/subagents/run-outcome.ts';
 import type { SubagentRun } from '../../../../src/worker/subagents/subagent-run.ts';
 import { capabilities, RunsRig } from './fake-agents.ts';
 
@@ -101,6 +102,33 @@ t.test('a start that fails, that is cancelled, or that was never wanted leaves n
   t.equal(rig.runs.live, 0);
 });
 
+t.test('the next start waits until nothing is left of one that was given up, and gives up itself at once', async (t) => {
+  const rig = new RunsRig();
+  let letFail = (): void => undefined;
+  rig.agents.onStart = () =>
+    new Promise((resolve) => {
+      letFail = () => resolve({ ok: false, code: 'REQUEST_CANCELLED', message: 'reaped' });
+    });
+  const aborted = new AbortController();
+  const first = rig.start({ signal: aborted.signal });
+  aborted.abort();
+  t.match(await first, { ok: false, code: 'ABORTED' });
+
+  const impatient = new AbortController();
+  const second = rig.start({ signal: impatient.signal });
+  impatient.abort();
+  t.match(await second, { ok: false, code: 'ABORTED' });
+
+  rig.agents.onStart = async () => ({ ok: true, capabilities });
+  const third = rig.start();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(rig.agents.children.size, 1, 'nothing is started beside the child that is being ended');
+  letFail();
+  t.match(await third, { ok: true });
+  t.equal(rig.agents.children.size, 2);
+  await rig.runs.dispose();
+});
+
 t.test('a lost thread and an unknown run end it as failed, with the reason', async (t) => {
   const rig = new RunsRig();
   const run = await started(rig);
@@ -189,6 +217,21 @@ t.test('a background run outlives its turn, says when it ends, and can be read',
   t.same(rig.notices, ['[background subagent job agent-1 (Count files) completed; read it with subagent_output]']);
   t.match(rig.logged('subagent/end'), [{ runId: run.runId, output: 'Seven.' }]);
   t.equal(rig.runs.job('agent-9'), undefined);
+});
+
+t.test('a background answer reads the same after a reload, its end and what is structured included', async (t) => {
+  const rig = new RunsRig();
+  const run = await started(rig, { background: true });
+  rig.agents.child('agent-1').ends({ output: `first words ${'x'.repeat(200_000)} last words`, structured: { answer: 42 } });
+  await run.gone();
+  const again = new RunsRig();
+  for (const event of asLog(rig.events)) again.runs.observe(event);
+  const [live, stored] = [rig, again].map(({ runs }) => {
+    const job = runs.job('agent-1');
+    return job?.state === 'ended' ? runOutcome(job.result) : undefined;
+  });
+  t.match(live, { text: /^first words x.*\n\[\.\.\. \d+ bytes left out \.\.\.\]\n.*x last words$/s, meta: { structured: { answer: 42 } } });
+  t.same(stored, live);
 });
 
 t.test('a job that is killed ends at once and needs no notice; a cancelled turn ends the others', async (t) => {
