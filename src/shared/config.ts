@@ -101,6 +101,8 @@ export interface ServerConfig {
   /** A client that reads nothing for this long is taken as gone. */
   readonly stalledReaderMs: number;
   readonly stateDir: string;
+  /** Every session is only looked at. */
+  readonly lookOnly: boolean;
   readonly agentName: string;
   readonly agentVersion: string;
   readonly logLevel: LogLevel;

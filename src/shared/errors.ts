@@ -42,7 +42,10 @@ export const errorCatalogue = {
   SHUTTING_DOWN: { rpcCode: -31007, hint: 'Start the server again.' },
   CONFIG_INVALID: { rpcCode: -31008, hint: 'Correct the named key; `dsh-acp config` prints every key with its meaning.' },
   SUBAGENT_FAILED: { rpcCode: -31009, hint: 'Run the command of the subagent by hand; its last words are in the message.' },
-  SESSION_READ_ONLY: { rpcCode: -31010, hint: 'Close the session, and load it without readOnly once nothing else has it open.' },
+  SESSION_READ_ONLY: {
+    rpcCode: -31010,
+    hint: 'Close the session, and load it without readOnly, in a server without look_only, once nothing else has it open.',
+  },
   TURN_INTERRUPTED: { rpcCode: -31011, hint: 'Look at what the turn has done, then send a prompt with a new key.' },
   OUTPUT_SCHEMA_UNMET: {
     rpcCode: -31012,

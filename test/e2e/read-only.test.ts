@@ -2,7 +2,7 @@
  * Sessions that are only looked at: an editor sees the log of a run that another server is making, or that a killed one has
  * left, and changes nothing.
  */
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { fileAppears } from '../support/file-appears.ts';
@@ -122,4 +122,56 @@ await t.test('looking checks as a load does, and takes no other option', async (
   t.match((await look(server, two, cwd)).error, { data: { code: 'OVERLOADED' } }, 'the last thread is kept for turns');
   t.match(await server.prompt(three, 'say still here'), { result: { stopReason: 'end_turn' } });
   await endServer(t, server);
+});
+
+await t.test('a session is shown when its directory is gone, and only by the name of that', async (t) => {
+  const runner = await startServer(t, { args: runArgs });
+  const dir = realpathSync(t.testdir({ other: {} }));
+  const cwd = join(dir, 'worktree');
+  mkdirSync(cwd);
+  const sessionId = await runner.newSession(cwd);
+  await runner.prompt(sessionId, 'say Done.\nrun touch result');
+  symlinkSync(cwd, join(dir, 'link'));
+  const viewer = await startServer(t, { args: viewArgs, stateDir: runner.stateDir });
+  t.ok((await look(viewer, sessionId, join(dir, 'link'))).result, 'while it is there another name will do');
+  await viewer.request('session/close', { sessionId });
+  await endServer(t, runner);
+  rmSync(cwd, { recursive: true });
+
+  const seen = viewer.updates(sessionId).length;
+  t.match((await look(viewer, sessionId, join(dir, 'gone too'))).error, { data: { code: 'CWD_INVALID' } });
+  t.match((await look(viewer, sessionId, join(dir, 'other'))).error, { data: { code: 'CWD_MISMATCH' } });
+  t.match((await look(viewer, sessionId, 'worktree')).error, { data: { code: 'CWD_INVALID' } });
+  t.equal((await viewer.request('session/list', { cwd })).result.sessions[0].cwd, cwd);
+  t.ok((await look(viewer, sessionId, `${cwd}/`)).result);
+  t.match(JSON.stringify(viewer.updates(sessionId).slice(seen)), /Done\./);
+  t.match((await viewer.request('session/close', { sessionId })).result, {});
+  const open = { sessionId, cwd, mcpServers: [] };
+  t.match((await viewer.request('session/load', open)).error, { data: { code: 'CWD_INVALID' } }, 'to go on it must be there');
+  await endServer(t, viewer);
+});
+
+await t.test('a server that was started only to look makes and changes nothing, whatever the client sends', async (t) => {
+  const runner = await startServer(t, { args: runArgs });
+  const cwd = realpathSync(t.testdir({}));
+  const sessionId = await runner.newSession(cwd);
+  await runner.prompt(sessionId, 'say Before.');
+  const log = readFileSync(logPath(runner, sessionId));
+  const viewer = await startServer(t, { args: [...viewArgs, '--look-only', 'on'], stateDir: runner.stateDir, initialize: false });
+  const capabilities = (await viewer.initialize()).result.agentCapabilities;
+  t.match(capabilities, { loadSession: true, sessionCapabilities: { list: {}, close: {} } });
+  t.notOk('resume' in capabilities.sessionCapabilities);
+  t.same(capabilities._meta['dsh-acp'].extensions, { initialize: ['profile'], 'session/load': ['readOnly'] });
+  const open = { sessionId, cwd, mcpServers: [] };
+  t.match((await viewer.request('session/new', { cwd, mcpServers: [] })).error, { data: { code: 'SESSION_READ_ONLY' } });
+  t.match((await viewer.request('session/resume', open)).error, { data: { code: 'SESSION_READ_ONLY' } });
+  t.ok((await viewer.request('session/load', open)).result, 'though the other server has it open');
+  const prompt = { sessionId, prompt: [{ type: 'text', text: 'say x' }] };
+  t.match((await viewer.request('session/prompt', prompt)).error, { data: { code: 'SESSION_READ_ONLY' } });
+  await runner.prompt(sessionId, 'say After.');
+  await shows(viewer, 'After.');
+  t.ok(readFileSync(logPath(runner, sessionId)).subarray(0, log.length).equals(log));
+  t.equal((await viewer.request('session/list', {})).result.sessions.length, 1);
+  await endServer(t, viewer);
+  await endServer(t, runner);
 });

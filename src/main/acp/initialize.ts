@@ -26,6 +26,11 @@ const extensions = {
   'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
 };
 
+function extensionsFor({ lookOnly }: ServerConfig, isEditor: boolean): object {
+  if (lookOnly) return { initialize: extensions.initialize, ...(isEditor ? { 'session/load': ['readOnly'] } : {}) };
+  return isEditor ? { ...extensions, 'session/load': ['mode', 'env', 'readOnly'] } : extensions;
+}
+
 /** What a session of this server enforces by itself, for a parent agent that would delegate to it. */
 const subagent = { persona: true, tools: true, depth: true, outputSchema: true };
 
@@ -39,7 +44,7 @@ export function initializeResponse(config: ServerConfig, profile: Profile): Init
       loadSession: isEditor,
       promptCapabilities: { image: false, audio: false, embeddedContext: false },
       mcpCapabilities: { http: false, sse: false },
-      sessionCapabilities: { ...(isEditor ? { list: {} } : {}), resume: {}, close: {} },
+      sessionCapabilities: { ...(isEditor ? { list: {} } : {}), ...(config.lookOnly ? {} : { resume: {} }), close: {} },
       _meta: {
         [extensionName]: {
           version: extensionVersion,
@@ -47,7 +52,7 @@ export function initializeResponse(config: ServerConfig, profile: Profile): Init
           isolation: config.isolation,
           promptQueueing: config.overlap === 'queue',
           status: statusMethod,
-          extensions: isEditor ? { ...extensions, 'session/load': ['mode', 'env', 'readOnly'] } : extensions,
+          extensions: extensionsFor(config, isEditor),
           subagent,
         },
       },

@@ -25,6 +25,7 @@ import { newSessionOptions, openSessionOptions } from './meta/session-options.ts
 import { modeState, parseModeId } from './modes.ts';
 
 export async function newSession(parts: AgentAppParts, connection: Connection, params: NewSessionRequest): Promise<NewSessionResponse> {
+  refuseWhereOneOnlyLooks(parts);
   refuseUnsupported(params);
   const options = await newSessionOptions(params, parts.config.session);
   requireCredentials(parts.config.session.model);
@@ -37,7 +38,7 @@ export async function loadSession(parts: AgentAppParts, connection: Connection, 
   refuseUnsupported(params);
   const { readOnly, ...options } = openSessionOptions(params);
   const sessions = await parts.sessions();
-  if (readOnly === true) {
+  if (readOnly === true || parts.config.lookOnly) {
     if (Object.keys(options).length > 0) throw refusal('readOnly', 'a session that is only looked at takes neither mode nor env.');
     return modesFor(connection, await sessions.view(params.sessionId, params.cwd, connection.view));
   }
@@ -50,6 +51,7 @@ export async function resumeSession(
   connection: Connection,
   params: ResumeSessionRequest,
 ): Promise<ResumeSessionResponse> {
+  refuseWhereOneOnlyLooks(parts);
   refuseUnsupported(params);
   const { readOnly, ...options } = openSessionOptions(params);
   if (readOnly === true) throw refusal('readOnly', 'nothing is shown by session/resume; use session/load.');
@@ -87,6 +89,13 @@ export async function setSessionMode(
 /** Modes are an editor's: automation gives one with the session, and is not asked to show it. */
 function modesFor(connection: Connection, mode: PermissionMode): Pick<LoadSessionResponse, 'modes'> {
   return connection.profile === 'editor' ? { modes: modeState(mode) } : {};
+}
+
+/** @throws ServerError SESSION_READ_ONLY when the server was started only to look at sessions */
+function refuseWhereOneOnlyLooks({ config }: AgentAppParts): void {
+  if (!config.lookOnly) return;
+  const message = 'This server was started only to look at sessions (look_only): use session/load.';
+  throw new ServerError('SESSION_READ_ONLY', message, { data: { setting: 'look_only' } });
 }
 
 function refuseUnsupported(params: { readonly mcpServers?: unknown[] | null; readonly additionalDirectories?: unknown[] | null }): void {

@@ -145,6 +145,7 @@ function toServerConfig(
     shutdownGraceMs: need('shutdown_grace_ms'),
     stalledReaderMs: need('stalled_reader_ms'),
     stateDir: need('state_dir'),
+    lookOnly: need('look_only') === 'on',
     agentName: need('agent_name'),
     agentVersion: need('agent_version'),
     logLevel: need('log_level'),

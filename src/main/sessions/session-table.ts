@@ -2,6 +2,7 @@
  * All open sessions of the connection: creates, loads, finds, parks and closes them. Main's only map from a session id to
  * anything.
  */
+import { isAbsolute, resolve } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { ServerError } from '../../shared/errors.ts';
 import { logVersion, type PermissionMode, type SessionHeader } from '../../shared/events.ts';
@@ -73,14 +74,16 @@ export class SessionTable {
 
   /**
    * Opens a session only to be looked at, also one that another server has open: sends its log, then follows it. Says its mode.
+   * Nothing works in its directory, which may be gone: its name is enough.
    *
    * @throws ServerError as {@link load}, but never SESSION_LOCKED; OVERLOADED where no thread may be held for it
    */
   view(id: string, cwd: string, view: ConnectionView): Promise<PermissionMode> {
     return this.#reserved(id, async () => {
-      const { header, canonicalCwd } = await this.#checkStored(id, cwd);
+      const header = readSessionHeader(this.#parts.config.stateDir, id);
+      if (!isAbsolute(cwd) || resolve(cwd) !== header.cwd) await this.#checkStored(id, cwd);
       const paths = sessionPaths(this.#parts.config.stateDir, id);
-      return await this.#views.open({ id, cwd: canonicalCwd, paths, ...view, options: header.options ?? {} });
+      return await this.#views.open({ id, cwd: header.cwd, paths, ...view, options: header.options ?? {} });
     });
   }
 

@@ -57,6 +57,12 @@ export const generalKeys = {
     defaultText: '`$XDG_STATE_HOME/dsh-acp`, else `~/.local/state/dsh-acp`',
     doc: 'Where session logs and spilled output are kept (directories 0700, files 0600).',
   },
+  look_only: {
+    section: '',
+    type: { kind: 'choice', values: ['on', 'off'] },
+    default: 'off',
+    doc: '`on` makes a server for looking at sessions: `session/load` shows and follows one, also while another server runs it, and nothing is made or changed.',
+  },
   log_level: {
     section: '',
     type: { kind: 'choice', values: ['silent', 'error', 'warn', 'info', 'debug'] },
