@@ -2,6 +2,7 @@
  * What became of an attempt: one line of the results file.
  */
 import type { JsonObject, JsonValue } from '../../shared/errors.ts';
+import type { TokenUsage } from '../../shared/events.ts';
 
 export type JobStatus =
   /** The check said yes. */
@@ -40,6 +41,10 @@ export interface JobUsage {
   readonly reasoningTokens: number;
   readonly steps: number;
   readonly toolCalls: number;
+  /** Estimate of what model calls used of which the provider reported nothing, beside the numbers above. */
+  readonly guessedTokens?: number;
+  /** What subagents used beside the numbers above. */
+  readonly subagents?: TokenUsage;
 }
 
 export interface JobResult {

@@ -2,6 +2,7 @@
  * Reads what an agent answers, without trusting its form: this server's `_meta["dsh-acp"]`, and what other agents say about tokens and costs.
  */
 import type { JsonValue } from '../../../shared/errors.ts';
+import type { TokenUsage } from '../../../shared/events.ts';
 import type { JobUsage } from '../job-result.ts';
 
 export const extensionName = 'dsh-acp';
@@ -48,13 +49,23 @@ export function readErrorUsage(data: unknown): Pick<TurnAnswer, 'usage' | 'costU
 }
 
 function readUsage(said: Members): JobUsage {
+  const guessedTokens = count(said['guessedTokens']);
+  const { subagents } = said;
+  return {
+    ...readTokens(said),
+    steps: count(said['steps']),
+    toolCalls: count(said['toolCalls']),
+    ...(guessedTokens === 0 ? {} : { guessedTokens }),
+    ...(subagents === undefined ? {} : { subagents: readTokens(membersOf(subagents)) }),
+  };
+}
+
+function readTokens(said: Members): TokenUsage {
   return {
     inputTokens: count(said['inputTokens']),
     outputTokens: count(said['outputTokens']),
     cacheReadTokens: count(said['cacheReadTokens']),
     reasoningTokens: count(said['reasoningTokens']),
-    steps: count(said['steps']),
-    toolCalls: count(said['toolCalls']),
   };
 }
 
@@ -94,13 +105,24 @@ export function costOfUpdate(update: Members): number | undefined {
 
 export function addUsage(a: JobUsage | undefined, b: JobUsage | undefined): JobUsage | undefined {
   if (a === undefined || b === undefined) return a ?? b;
+  const guessedTokens = (a.guessedTokens ?? 0) + (b.guessedTokens ?? 0);
+  const subagents =
+    a.subagents === undefined || b.subagents === undefined ? (a.subagents ?? b.subagents) : addTokens(a.subagents, b.subagents);
+  return {
+    ...addTokens(a, b),
+    steps: a.steps + b.steps,
+    toolCalls: a.toolCalls + b.toolCalls,
+    ...(guessedTokens === 0 ? {} : { guessedTokens }),
+    ...(subagents === undefined ? {} : { subagents }),
+  };
+}
+
+function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-    steps: a.steps + b.steps,
-    toolCalls: a.toolCalls + b.toolCalls,
   };
 }
 

@@ -1,7 +1,7 @@
 /** One attempt as a row of the report's table. Sort keys stand in `data-v`; labels for small screens in `data-l`. */
 import type { JobResult } from '../job-result.ts';
 import { exitText, reasonText } from '../view/end-text.ts';
-import { costText, countText, durationText, shortCount } from '../view/figures.ts';
+import { besideText, costText, countText, durationText, tokensOf, tokensText } from '../view/figures.ts';
 import { tailOf, visibleLine } from '../view/visible-text.ts';
 import { type Html, html } from './html.ts';
 import { statusChip } from './status-chips.ts';
@@ -32,13 +32,12 @@ export const columns: readonly Column[] = [
 /** @param link to the job's page, from the report */
 export function jobRow(result: JobResult, link: string): Html {
   const { usage, costUsd, times, status } = result;
-  const tokens = usage === undefined ? undefined : usage.inputTokens + usage.cacheReadTokens + usage.outputTokens;
   const tries = result.tries > 1 ? html` <small>${result.tries} tries</small>` : undefined;
   return html`<tr data-s="${status}"><td class="job"><a href="${link}">${visibleLine(result.key, longestKey)}</a></td>
 <td data-l="status">${statusChip(status)}${tries}</td>
 <td data-l="stop reason">${visibleLine(result.stopReason ?? '', 40)}</td>
 <td data-l="duration" class="n" data-v="${Math.round(times.totalMs)}">${durationText(times.totalMs)}</td>
-<td data-l="tokens" class="n" data-v="${tokens ?? -1}"${tokensTitle(result)}>${tokens === undefined ? '' : shortCount(tokens)}</td>
+<td data-l="tokens" class="n" data-v="${usage === undefined ? -1 : tokensOf(usage)}"${tokensTitle(result)}>${usage === undefined ? '' : tokensText(usage)}</td>
 <td data-l="cost" class="n" data-v="${costUsd ?? -1}">${costUsd === undefined ? '' : costText(costUsd)}</td>
 <td data-l="" class="x">${whyText(result)}</td>
 <td data-l="labels">${labelsOf(result)}</td></tr>
@@ -53,6 +52,7 @@ function tokensTitle({ usage }: JobResult): Html | undefined {
     `output ${countText(usage.outputTokens)}`,
     `${countText(usage.steps)} steps`,
     `${countText(usage.toolCalls)} tool calls`,
+    ...besideText(usage),
   ];
   return html` title="${parts.join(', ')}"`;
 }

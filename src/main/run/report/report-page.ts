@@ -35,6 +35,7 @@ function tiles({ stats, outcome }: RunFacts): Html[] {
   const { checked, passed } = stats;
   const { usage } = stats;
   const input = usage.inputTokens + usage.cacheReadTokens;
+  const children = usage.subagents.inputTokens + usage.subagents.cacheReadTokens + usage.subagents.outputTokens;
   const list: Tile[] = [
     {
       name: 'attempts',
@@ -62,6 +63,12 @@ function tiles({ stats, outcome }: RunFacts): Html[] {
       value: shortCount(usage.outputTokens),
       ...(usage.reasoningTokens === 0 ? {} : { note: `${shortCount(usage.reasoningTokens)} reasoning` }),
     },
+    ...(usage.guessedTokens === 0
+      ? []
+      : [{ name: 'guessed tokens', value: `≈ ${shortCount(usage.guessedTokens)}`, note: 'beside what was reported' }]),
+    ...(children === 0
+      ? []
+      : [{ name: 'subagents', value: shortCount(children), note: `tokens, ${shortCount(usage.subagents.outputTokens)} output` }]),
     { name: 'tool calls', value: countText(usage.toolCalls), note: `${countText(usage.steps)} steps` },
     ...(stats.costUsd === undefined
       ? []

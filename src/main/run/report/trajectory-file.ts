@@ -2,6 +2,7 @@
  * Writes a run's trajectories for training: a JSON line for each attempt, with the reward that its check gave.
  */
 import { readToolSchemas } from '../../../shared/log/tool-schemas.ts';
+import type { TokenUsage } from '../../../shared/events.ts';
 import type { JobResult } from '../job-result.ts';
 import { FileSink } from './file-sink.ts';
 import { readSessionLog } from './read-log.ts';
@@ -40,13 +41,20 @@ export interface ToolFunction {
 }
 
 /** `prompt_tokens` has cache reads in it, `completion_tokens` reasoning, as providers count. */
-export interface TrajectoryUsage {
+export interface TrajectoryTokens {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly cached_tokens: number;
   readonly reasoning_tokens: number;
+}
+
+export interface TrajectoryUsage extends TrajectoryTokens {
   readonly steps: number;
   readonly tool_calls: number;
+  /** Estimate of what was used and not reported, beside the numbers above; absent when everything was. */
+  readonly guessed_tokens?: number;
+  /** Of subagents, beside the numbers above; absent without any. */
+  readonly subagents?: TrajectoryTokens;
 }
 
 export class TrajectoryFile implements RunExporter {
@@ -143,12 +151,21 @@ function rewardOf({ status, check }: JobResult): 1 | 0 | null {
 
 function usageOf({ usage }: JobResult): TrajectoryUsage | null {
   if (usage === undefined) return null;
+  const { guessedTokens, subagents } = usage;
+  return {
+    ...tokensOf(usage),
+    steps: usage.steps,
+    tool_calls: usage.toolCalls,
+    ...(guessedTokens === undefined ? {} : { guessed_tokens: guessedTokens }),
+    ...(subagents === undefined ? {} : { subagents: tokensOf(subagents) }),
+  };
+}
+
+function tokensOf(usage: TokenUsage): TrajectoryTokens {
   return {
     prompt_tokens: usage.inputTokens + usage.cacheReadTokens,
     completion_tokens: usage.outputTokens,
     cached_tokens: usage.cacheReadTokens,
     reasoning_tokens: usage.reasoningTokens,
-    steps: usage.steps,
-    tool_calls: usage.toolCalls,
   };
 }

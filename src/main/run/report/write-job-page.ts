@@ -3,7 +3,7 @@
  */
 import type { JobResult } from '../job-result.ts';
 import { exitText } from '../view/end-text.ts';
-import { costText, countText, durationText } from '../view/figures.ts';
+import { besideText, costText, countText, durationText } from '../view/figures.ts';
 import { excerptOf, visibleLine } from '../view/visible-text.ts';
 import { patchView } from './diff-view.ts';
 import { eventLine, usageText } from './event-lines.ts';
@@ -64,7 +64,9 @@ function headBlock(result: JobResult): Html {
     ['began', visibleLine(times.startedAt, 40)],
     [
       'tokens',
-      usage === undefined ? undefined : `${usageText(usage)}; ${countText(usage.steps)} steps, ${countText(usage.toolCalls)} tool calls`,
+      usage === undefined
+        ? undefined
+        : [usageText(usage), ...besideText(usage), `${countText(usage.steps)} steps, ${countText(usage.toolCalls)} tool calls`].join('; '),
     ],
     ['cost', costUsd === undefined ? undefined : costText(costUsd)],
     ['tries', result.tries > 1 ? String(result.tries) : undefined],

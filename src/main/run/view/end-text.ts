@@ -1,6 +1,6 @@
 /** One attempt's end in one line of plain text, for screens. */
 import type { JobResult } from '../job-result.ts';
-import { costText, durationText, shortCount } from './figures.ts';
+import { costText, durationText, tokensText } from './figures.ts';
 import { tailOf, visibleLine } from './visible-text.ts';
 
 const longestKey = 80;
@@ -10,7 +10,7 @@ const longestReason = 160;
 export function endText(result: JobResult): string {
   const { usage, costUsd } = result;
   const parts = [visibleLine(result.key, longestKey), result.status, durationText(result.times.totalMs)];
-  if (usage !== undefined) parts.push(`${shortCount(usage.inputTokens + usage.cacheReadTokens + usage.outputTokens)} tokens`);
+  if (usage !== undefined) parts.push(`${tokensText(usage)} tokens`);
   if (costUsd !== undefined) parts.push(costText(costUsd));
   if (result.tries > 1) parts.push(`${result.tries} tries`);
   const reason = reasonText(result);

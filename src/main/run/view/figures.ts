@@ -1,6 +1,7 @@
 /**
  * Figures as people read them: durations, counts, costs, quantiles. Pure, the same on screen and in the report.
  */
+import type { JobUsage } from '../job-result.ts';
 
 /** `0.42 s`, `12.3 s`, `4m 02s`, `2h 05m`, `3d 04h`. Less than nothing is shown as nothing. */
 export function durationText(ms: number): string {
@@ -50,6 +51,26 @@ const sizes: readonly (readonly [number, string])[] = [
 function threeFigures(value: number): string {
   if (value >= 99.95) return value.toFixed(0);
   return value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** What stands beside a usage's own numbers, for people: `≈ 1.2k guessed`, `subagents in 12.3k, out 456`. Only what there is. */
+export function besideText({ guessedTokens = 0, subagents }: Pick<JobUsage, 'guessedTokens' | 'subagents'>): string[] {
+  const input = subagents === undefined ? 0 : subagents.inputTokens + subagents.cacheReadTokens;
+  const output = subagents?.outputTokens ?? 0;
+  return [
+    ...(guessedTokens === 0 ? [] : [`≈ ${shortCount(guessedTokens)} guessed`]),
+    ...(input + output === 0 ? [] : [`subagents in ${shortCount(input)}, out ${shortCount(output)}`]),
+  ];
+}
+
+/** Of an attempt's own calls, with `≈` where guesses are in it. */
+export function tokensText(usage: JobUsage): string {
+  return `${(usage.guessedTokens ?? 0) > 0 ? '≈ ' : ''}${shortCount(tokensOf(usage))}`;
+}
+
+/** Of an attempt's own calls, guesses included. */
+export function tokensOf({ inputTokens, cacheReadTokens, outputTokens, guessedTokens = 0 }: JobUsage): number {
+  return inputTokens + cacheReadTokens + outputTokens + guessedTokens;
 }
 
 /** `$0.0042`, `$1.23`, `$1,234`. */

@@ -20,10 +20,14 @@ export interface UsageTotals {
   reasoningTokens: number;
   steps: number;
   toolCalls: number;
+  guessedTokens: number;
+  /** Of subagents, beside the rest. */
+  readonly subagents: { inputTokens: number; outputTokens: number; cacheReadTokens: number; reasoningTokens: number };
 }
 
 export function noTotals(): UsageTotals {
-  return { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, reasoningTokens: 0, steps: 0, toolCalls: 0 };
+  const none = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, reasoningTokens: 0 };
+  return { ...none, steps: 0, toolCalls: 0, guessedTokens: 0, subagents: { ...none } };
 }
 
 export function addUsage(totals: UsageTotals, usage: JobUsage): void {
@@ -33,6 +37,13 @@ export function addUsage(totals: UsageTotals, usage: JobUsage): void {
   totals.reasoningTokens += usage.reasoningTokens;
   totals.steps += usage.steps;
   totals.toolCalls += usage.toolCalls;
+  totals.guessedTokens += usage.guessedTokens ?? 0;
+  const { subagents } = usage;
+  if (subagents === undefined) return;
+  totals.subagents.inputTokens += subagents.inputTokens;
+  totals.subagents.outputTokens += subagents.outputTokens;
+  totals.subagents.cacheReadTokens += subagents.cacheReadTokens;
+  totals.subagents.reasoningTokens += subagents.reasoningTokens;
 }
 
 const progressWindowMs = 10_000;

@@ -1,7 +1,7 @@
 /** The table at the end of a run. */
 import { styleText } from 'node:util';
 import type { RunOutcome } from '../run-event.ts';
-import { costText, countText, durationText, percentText, quantile, shortCount } from './figures.ts';
+import { besideText, costText, countText, durationText, percentText, quantile, shortCount } from './figures.ts';
 import { alwaysStyled } from './live-frame.ts';
 import type { RunRecord } from './run-record.ts';
 import { colorOf, isStatus, statusOrder } from './statuses.ts';
@@ -76,11 +76,17 @@ function durationRows({ durations }: RunRecord): Row[] {
 /** Nothing of an agent that does not say what it used. */
 function tokensRow({ usage }: RunOutcome): Row[] {
   const input = usage.inputTokens + usage.cacheReadTokens;
-  if (input + usage.outputTokens + usage.steps === 0) return [];
+  const beside = besideText(usage);
+  if (input + usage.outputTokens + usage.steps + beside.length === 0) return [];
   const cached = usage.cacheReadTokens === 0 ? '' : ` (${shortCount(usage.cacheReadTokens)} cached)`;
   const reasoning = usage.reasoningTokens === 0 ? '' : ` (${shortCount(usage.reasoningTokens)} reasoning)`;
   const work = `${countText(usage.steps)} steps, ${countText(usage.toolCalls)} tool calls`;
-  return [['tokens', `in ${shortCount(input)}${cached}  out ${shortCount(usage.outputTokens)}${reasoning}  ${work}`]];
+  return [
+    [
+      'tokens',
+      `in ${shortCount(input)}${cached}  out ${shortCount(usage.outputTokens)}${reasoning}${beside.map((text) => `  ${text}`).join('')}  ${work}`,
+    ],
+  ];
 }
 
 function errorRows(record: RunRecord): Row[] {

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { RequestError, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
 import t from 'tap';
+import { addUsage, readTurnAnswer } from '../../../../src/main/run/agent/agent-answer.ts';
 import { toAgentFault } from '../../../../src/main/run/agent/agent-fault.ts';
 import { agentStream, type RawUpdate } from '../../../../src/main/run/agent/agent-stream.ts';
 import { answerPermission } from '../../../../src/main/run/agent/permission-answer.ts';
@@ -103,6 +104,17 @@ t.test('what an agent asks is granted only where policies, or else the mode, all
   t.notOk(granted({ kind: 'read' }, both), 'each policy must allow');
   const noOnce = { sessionId: 's', toolCall: { toolCallId: 'c' }, options: options.slice(0, 1) } as RequestPermissionRequest;
   t.same(answerPermission(noOnce, { policies: [], mode: 'full-access', cwd: '/' }).outcome, { outcome: 'cancelled' });
+  t.end();
+});
+
+t.test('what was guessed and what subagents used is summed beside the rest', (t) => {
+  const tokens = { inputTokens: 10, outputTokens: 2, cacheReadTokens: 1, reasoningTokens: 1 };
+  const of = (more: object) => readTurnAnswer({ _meta: { 'dsh-acp': { usage: { ...tokens, steps: 1, toolCalls: 0, ...more } } } }).usage;
+  const plain = of({});
+  t.same(Object.keys(plain ?? {}).length, 6, 'nothing is said of what there is not');
+  const both = of({ guessedTokens: 5, subagents: { ...tokens, costUsd: 1 } });
+  t.match(addUsage(plain, both), { inputTokens: 20, steps: 2, guessedTokens: 5, subagents: tokens });
+  t.match(addUsage(both, both), { guessedTokens: 10, subagents: { inputTokens: 20, outputTokens: 4, cacheReadTokens: 2 } });
   t.end();
 });
 

@@ -222,6 +222,18 @@ t.test('the summary says what came of the run and where everything is', async (t
   t.match(summary, 'logs         /state/sessions');
 });
 
+t.test('guessed tokens are marked wherever tokens are shown, and those of subagents stand beside the rest', async (t) => {
+  const subagents = { inputTokens: 7000, outputTokens: 2000, cacheReadTokens: 0, reasoningTokens: 0 };
+  const result = sampleResult({ usage: { ...sampleResult().usage!, guessedTokens: 4000, subagents } });
+  const { dir, page, said } = await makeReport(t, [result], { outcome: { usage: result.usage! } });
+  t.match(said, /tokens .* out 200 \(50 reasoning\) {2}≈ 4\.00k guessed {2}subagents in 7\.00k, out 2\.00k {2}/);
+  t.match(said, /≈ 5\.70k tokens/, 'the line of the attempt');
+  t.equal(cellsOf(rowsOf(page)[0]!)[4], '≈ 5.70k');
+  t.match(page.text, /guessed tokens ≈ 4\.00k/);
+  t.match(page.text, /subagents 9\.00k/);
+  t.match(readFileSync(join(dir, 'report', 'transcripts', transcriptName('job')), 'utf8'), '≈ 4.00k guessed; subagents in 7.00k');
+});
+
 t.test('a file that cannot be put where it is to be is refused before the run, one that fails after it leaves the others', async (t) => {
   const dir = t.testdir({ file: '', taken: {} });
   t.throws(() => createObservers(plan(dir, { junitPath: join(dir, 'file', 'junit.xml') })), { code: 'CONFIG_INVALID' });

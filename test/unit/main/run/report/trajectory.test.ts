@@ -64,6 +64,14 @@ t.test('results stand behind their answer in the order of its calls; a missing o
   });
 });
 
+t.test('usage that was guessed, or that subagents had, is marked as such', async (t) => {
+  const { usage } = sampleResult();
+  const subagents = { inputTokens: 7, outputTokens: 2, cacheReadTokens: 3, reasoningTokens: 0 };
+  const line = await trajectoryLine(sampleResult({ usage: { ...usage!, guessedTokens: 40, subagents } }), []);
+  t.match(line.usage, { prompt_tokens: 1500, guessed_tokens: 40, subagents: { prompt_tokens: 10, completion_tokens: 2 } });
+  t.notOk('guessed_tokens' in ((await trajectoryLine(sampleResult(), [])).usage ?? {}));
+});
+
 t.test('a refused turn is dropped where it was never sent again, and kept where it was the last', async (t) => {
   const refused = [start(1), user(1, 'no'), answer(1, 'I will not', { finish: 'refusal' }), end(1, { kind: 'refusal' })];
   t.same(contents(trajectoryOf(...refused)), ['no', 'I will not']);
