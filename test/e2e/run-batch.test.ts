@@ -248,7 +248,8 @@ t.test('results of another model, setting or policy do not come into the file un
   const path = scene.jobs(['a', 'b'].map((id) => ({ id, prompt: `say ${id}`, cwd: '.' })));
   const sidecar = () => JSON.parse(readFileSync(`${scene.out}.run.json`, 'utf8'));
   writeFileSync(join(scene.dir, 'policy.json'), JSON.stringify({ rules: [], fallback: 'allow' }));
-  t.equal(await (await scene.run(path)).exited, 0);
+  t.equal(await (await scene.run(path, [...scripted, '--no-report'])).exited, 0);
+  t.notOk(existsSync(join(scene.dir, 'results.report.html')));
   t.equal(scene.result('a').model, 'scripted');
   const { agent, setup } = sidecar();
   t.match(setup, { model: 'scripted', profile: 'automation', isolation: 'shared' });

@@ -175,7 +175,7 @@ function options({ flags, loaded, jobs, agent, resultsPath, fromFile }: Parts): 
         stdout: process.stdout,
         stderr: process.stderr,
         resultsPath,
-        reportPath: absolute(flags.report) ?? `${resultsPath.replace(/\.jsonl$/, '')}.report.html`,
+        reportPath: flags.noReport ? undefined : (absolute(flags.report) ?? `${resultsPath.replace(/\.jsonl$/, '')}.report.html`),
         junitPath: absolute(flags.junit),
         trajectoriesPath: absolute(flags.trajectories),
         now: Date.now,

@@ -39,6 +39,7 @@ export const runFlagTable = {
   plain: { doc: 'Show the run as plain lines. Default when stdout is no terminal.' },
   json: { doc: 'Write every event of the run to stdout as a line of JSON.' },
   report: { value: 'FILE', doc: 'A page about the run. Default: FILE of --out with .report.html at its end.' },
+  'no-report': { doc: 'Make no such page, and none of its attempts.' },
   junit: { value: 'FILE', doc: 'The results as JUnit XML.' },
   trajectories: { value: 'FILE', doc: 'The conversations of all attempts as JSON Lines.' },
 } as const satisfies Record<string, FlagRow>;
@@ -81,6 +82,7 @@ export interface RunFlags {
   readonly worktreeDir: string | undefined;
   readonly view: 'live' | 'plain' | 'json' | undefined;
   readonly report: string | undefined;
+  readonly noReport: boolean;
   readonly junit: string | undefined;
   readonly trajectories: string | undefined;
 }
@@ -115,6 +117,7 @@ export function readRunFlags({ given }: RunWords): RunFlags {
     worktreeDir: last('worktree-dir'),
     view: view(has),
     report: last('report'),
+    noReport: noReport(has),
     junit: last('junit'),
     trajectories: last('trajectories'),
   };
@@ -157,6 +160,11 @@ function agentArgv(command: string | undefined, args: readonly string[] | undefi
   const argv = args === undefined ? command.split(/\s+/).filter((word) => word !== '') : [command, ...args];
   if (argv[0] !== undefined && argv[0] !== '') return argv;
   throw configError({ key: '--agent', expected: 'a command', came: command, where });
+}
+
+function noReport(has: (name: RunFlagName) => boolean): boolean {
+  if (has('no-report') && has('report')) throw configError({ key: '--no-report', expected: 'it without --report', where });
+  return has('no-report');
 }
 
 function view(has: (name: RunFlagName) => boolean): RunFlags['view'] {

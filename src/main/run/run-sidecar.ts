@@ -22,7 +22,7 @@ export function readSidecar(resultsPath: string): EarlierRun | undefined {
     const { agent, setup } = JSON.parse(readFileSync(sidecarPath(resultsPath), 'utf8')) as Partial<Record<keyof EarlierRun, unknown>>;
     return {
       agent: typeof agent === 'string' ? agent : undefined,
-      setup: typeof setup === 'object' && setup !== null ? (setup as RunSetup) : undefined,
+      setup: typeof setup === 'object' && setup !== null ? setup : undefined,
     };
   } catch {
     // Never written, or by somebody else: then there is nothing to compare with.

@@ -12,6 +12,9 @@ export function transcriptsDir(reportPath: string): string {
   return join(dirname(reportPath), folderName(reportPath), 'transcripts');
 }
 
+/** The style sheet of all job pages, beside them. */
+export const transcriptStyleName = 'style.css';
+
 /** From the report's own directory, for a link. */
 export function transcriptLink(reportPath: string, key: string): string {
   return `${encodeURIComponent(folderName(reportPath))}/transcripts/${transcriptName(key)}`;

@@ -7,21 +7,22 @@ import { type Html, html, trusted } from './html.ts';
 
 export interface PageShell {
   readonly title: string;
-  readonly style: string;
+  /** A style sheet of the page's own; or the name of the file beside it that has one for all. */
+  readonly style: { readonly text: string } | { readonly file: string };
   readonly script?: string;
 }
 
 /** Everything before the page's content. */
 export function pageHead({ title, style, script }: PageShell): Html {
   const scripts = script === undefined ? "'none'" : `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
-  const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src ${scripts}; base-uri 'none'; form-action 'none'`;
+  const policy = `default-src 'none'; style-src ${'file' in style ? "'self'" : "'unsafe-inline'"}; script-src ${scripts}; base-uri 'none'; form-action 'none'`;
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>
-<style>${trusted(style)}</style></head>
+${'file' in style ? html`<link rel="stylesheet" href="${style.file}">` : html`<style>${trusted(style.text)}</style>`}</head>
 <body><main>
 `;
 }

@@ -1,13 +1,14 @@
 /**
- * Writes a small file among thousands: kept in memory and written at once when it is whole; only a large one is written in pieces.
- * Synchronous, since a trip through the thread pool for each step costs many times the step itself.
+ * Writes a small file among thousands: kept in memory and written at once when it is whole; only a large one is written in pieces, and has
+ * its name when it is whole. Synchronous, since a trip through the thread pool for each step costs many times the step itself.
  */
-import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 const flushChars = 1024 * 1024;
 
 export class PageSink {
   readonly #path: string;
+  readonly #partial: string;
   #pieces: string[] = [];
   #chars = 0;
   #begun = false;
@@ -16,6 +17,7 @@ export class PageSink {
 
   constructor(path: string) {
     this.#path = path;
+    this.#partial = `${path}.partial`;
   }
 
   /** @throws the system's error */
@@ -29,17 +31,18 @@ export class PageSink {
   /** @throws the system's error */
   close(): void {
     this.#flush();
+    renameSync(this.#partial, this.#path);
   }
 
   /** Leaves no part of the file behind. */
   abandon(): void {
-    if (this.#begun) rmSync(this.#path, { force: true });
+    if (this.#begun) rmSync(this.#partial, { force: true });
   }
 
   #flush(): void {
     const text = this.#pieces.join('');
-    if (this.#begun) appendFileSync(this.#path, text);
-    else writeFileSync(this.#path, text);
+    if (this.#begun) appendFileSync(this.#partial, text);
+    else writeFileSync(this.#partial, text);
     this.#begun = true;
     this.#pieces = [];
     this.#chars = 0;

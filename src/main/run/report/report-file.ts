@@ -1,15 +1,16 @@
 /**
  * Writes `report.html` and a page for each job. Rows go out as they are read, so that memory does not grow with the run.
  */
-import { mkdir } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import type { JobResult } from '../job-result.ts';
 import { isGood } from '../view/statuses.ts';
 import { FileSink } from './file-sink.ts';
 import { type Html, html } from './html.ts';
 import { jobRow } from './job-row.ts';
-import { reportLink, transcriptLink, transcriptName, transcriptsDir } from './page-names.ts';
+import { reportLink, transcriptLink, transcriptName, transcriptsDir, transcriptStyleName } from './page-names.ts';
 import { pageFoot, pageHead, type PageShell } from './page-shell.ts';
-import { reportStyle } from './page-style.ts';
+import { reportStyle, transcriptStyle } from './page-style.ts';
 import { reportHead, reportTitle, tableFoot, tableHead } from './report-page.ts';
 import { reportScript } from './report-script.ts';
 import type { RunExporter, RunFacts } from './run-exporter.ts';
@@ -24,7 +25,7 @@ export class ReportFile implements RunExporter {
   readonly #mostRows: number;
   #sink: FileSink | undefined;
   #promptsOf: RunFacts['promptsOf'] = () => undefined;
-  #shell: PageShell = { title: '', style: reportStyle, script: reportScript };
+  #shell: PageShell = { title: '', style: { text: reportStyle }, script: reportScript };
   /** How many more rows of each kind there is room for. */
   #goodRows = 0;
   #otherRows = 0;
@@ -36,6 +37,7 @@ export class ReportFile implements RunExporter {
 
   async open(facts: RunFacts): Promise<void> {
     await mkdir(transcriptsDir(this.path), { recursive: true });
+    await writeFile(`${transcriptsDir(this.path)}/${transcriptStyleName}`, transcriptStyle);
     const good = facts.stats.of('passed') + facts.stats.of('completed');
     this.#otherRows = Math.min(this.#mostRows, facts.stats.count - good);
     this.#goodRows = Math.min(good, this.#mostRows - this.#otherRows);
@@ -47,11 +49,10 @@ export class ReportFile implements RunExporter {
   }
 
   async add(result: JobResult): Promise<void> {
-    await writeJobPage(result, {
-      path: `${transcriptsDir(this.path)}/${transcriptName(result.key)}`,
-      reportLink: reportLink(this.path),
-      prompts: this.#promptsOf(result),
-    });
+    const path = `${transcriptsDir(this.path)}/${transcriptName(result.key)}`;
+    if (!isMadeOf(result, path)) {
+      await writeJobPage(result, { path, reportLink: reportLink(this.path), prompts: this.#promptsOf(result) });
+    }
     if (this.#hasRoomFor(result)) await this.#write(jobRow(result, transcriptLink(this.path, result.key)));
   }
 
@@ -76,4 +77,10 @@ export class ReportFile implements RunExporter {
   async #write(part: Html): Promise<void> {
     await this.#sink?.write(part.text);
   }
+}
+
+/** A page is made behind its result, whole or not at all: one that is younger than the result tells of it, and stays as it is. */
+function isMadeOf({ times }: JobResult, path: string): boolean {
+  const mtimeMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  return mtimeMs !== undefined && mtimeMs >= Date.parse(times.endedAt);
 }

@@ -8,9 +8,9 @@ import { excerptOf, visibleLine } from '../view/visible-text.ts';
 import { patchView } from './diff-view.ts';
 import { eventLine, usageText } from './event-lines.ts';
 import { type Html, html, preformatted, shown } from './html.ts';
+import { transcriptStyleName } from './page-names.ts';
 import { PageSink } from './page-sink.ts';
 import { pageFoot, pageHead } from './page-shell.ts';
-import { transcriptStyle } from './page-style.ts';
 import { readSessionLog } from './read-log.ts';
 import { statusChip } from './status-chips.ts';
 import { Transcript } from './transcript.ts';
@@ -32,7 +32,7 @@ export interface JobPagePlace {
 export async function writeJobPage(result: JobResult, place: JobPagePlace): Promise<void> {
   const sink = new PageSink(place.path);
   try {
-    const shell = { title: visibleLine(result.key, 120), style: transcriptStyle };
+    const shell = { title: visibleLine(result.key, 120), style: { file: transcriptStyleName } };
     const nav = html`<nav><a href="${place.reportLink}">← all attempts</a></nav>\n`;
     const commands = html`${commandBlock('Setup', result.setup)}${commandBlock('Check', result.check)}`;
     sink.write(html`${pageHead(shell)}${nav}${headBlock(result)}${commands}`.text);

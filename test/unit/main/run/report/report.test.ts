@@ -108,7 +108,7 @@ t.test('hostile names, labels and outputs stay text', async (t) => {
   });
   const { dir, page } = await makeReport(t, [result], { overrides: {} });
   const folder = join(dir, 'report', 'transcripts');
-  const names = readdirSync(folder);
+  const names = readdirSync(folder).filter((name) => name !== 'style.css');
   t.same(names, [transcriptName(result.key)]);
   t.match(names[0], /^[A-Za-z0-9._-]+\.html$/);
   const own = parsePage(readFileSync(join(folder, names[0]!), 'utf8'));
@@ -131,6 +131,31 @@ t.test('the policy of the page allows its own script alone', async (t) => {
   const hash = createHash('sha256').update(textOf(script)).digest('base64');
   t.match(policy, `script-src 'sha256-${hash}'`);
   t.match(policy, "default-src 'none'");
+});
+
+t.test('job pages share one style sheet and allow nothing else; one that is there stays until its attempt is run anew', async (t) => {
+  const { times } = sampleResult();
+  const early = sampleResult({ key: 'early' });
+  const { dir } = await makeReport(t, [early]);
+  const folder = join(dir, 'report', 'transcripts');
+  const path = join(folder, transcriptName('early'));
+  const page = parsePage(readFileSync(path, 'utf8'));
+  const link = page.elements.find(({ tagName }) => tagName === 'link')!;
+  t.match(readFileSync(join(folder, attributeOf(link, 'href')!), 'utf8'), /body\{/);
+  const policy = page.elements.map((element) => attributeOf(element, 'content')).find((content) => content?.includes('default-src'));
+  t.match(policy, /^default-src 'none'; style-src 'self'; script-src 'none';/);
+  t.equal(page.elements.filter((element) => element.tagName === 'style' || attributeOf(element, 'style') !== undefined).length, 0);
+
+  const make = async (result: JobResult): Promise<void> => {
+    writeResults(dir, [result, sampleResult({ key: 'new' })]);
+    await createObservers(plan(dir))[0]!.finish!(outcomeOf([result]));
+  };
+  writeFileSync(path, 'as it was');
+  await make(early);
+  t.equal(readFileSync(path, 'utf8'), 'as it was');
+  t.same(readdirSync(folder).sort(), [transcriptName('early'), transcriptName('new'), 'style.css'].sort());
+  await make(sampleResult({ key: 'early', times: { ...times, endedAt: new Date(Date.now() + 60_000).toISOString() } }));
+  t.match(readFileSync(path, 'utf8'), /<!doctype html>/);
 });
 
 t.test('the report of thousands of attempts has a bounded size', async (t) => {
