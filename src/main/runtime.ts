@@ -115,6 +115,7 @@ export class Runtime {
       figures: () => telemetry.figures(),
       modeChanged: (sessionId: string, mode: PermissionMode) => this.#self.followMode(sessionId, mode),
       worksForAnother: (sessionId: string) => this.#self.isRunning(sessionId),
+      delegated: () => this.#self.sessionCount,
     };
     this.sessions = new SessionTable({ ...shared, admission: new Admission(maxRunning, maxWaitingTurns) });
     this.#self = new SelfProvider({

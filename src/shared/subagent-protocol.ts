@@ -77,6 +77,8 @@ export interface SubagentRequest {
   /** Steps and tool calls that the client has left the parent, for the same. */
   readonly maxSteps?: number;
   readonly maxToolCalls?: number;
+  /** W3C trace context of the turn that delegates; given to {@link selfProvider} alone. */
+  readonly traceparent?: string;
   /** Where images of the child are put. Absolute. */
   readonly spillDir: string;
 }

@@ -98,7 +98,7 @@ t.test(
 
     const [child, ...others] = childLogs(server);
     t.same(others, []);
-    t.match(child?.header, { cwd, options: { depth: 1 } });
+    t.match(child?.header, { cwd, options: { depth: 1, maxDepth: 3 } });
     const parentLog = logs(server).find(({ id }) => id === sessionId);
     const end = parentLog?.events.find(({ type }) => type === 'subagent/end');
     t.match(end?.data, { stopReason: 'completed', logPath: new RegExp(`${child?.id}\\.jsonl$`), usage: { outputTokens: Number } });
@@ -229,6 +229,31 @@ t.test('one thread and one slot are enough for a family, also where threads are 
   t.match(await server.prompt(sessionId, script), { result: { stopReason: 'end_turn' } });
   t.equal(childLogs(server).length, 3);
   t.match(await server.request('_status', {}), { result: { sessions: { open: 1 }, threads: 1 } });
+  await endServer(t, server);
+});
+
+t.test('sessions at work for another are counted apart, and stand in the trace of its caller', async (t) => {
+  const server = await start(t, { args: ['--permission-mode', 'full-access'] });
+  const cwd = realpathSync(t.testdir({}));
+  const sessionId = await server.newSession(cwd);
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const script = delegate('self', [delegate('self', ['run touch begun; until test -e go; do sleep 0.02; done'], { word: 'IN' })]);
+  const prompt = server.request('session/prompt', {
+    sessionId,
+    prompt: [{ type: 'text', text: script }],
+    _meta: { 'dsh-acp': { traceparent } },
+  });
+  await fileAppears(join(cwd, 'begun'));
+  t.match(await server.request('_status', {}), { result: { sessions: { open: 1, attached: 1, sharing: 0, delegated: 2 } } });
+  writeFileSync(join(cwd, 'go'), '');
+  t.match(await prompt, { result: { stopReason: 'end_turn' } });
+  // They leave their thread behind the answer; no event tells.
+  while ((await server.request('_status', {})).result.sessions.delegated > 0);
+  const starts = logs(server).flatMap(({ events }) => events.flatMap((event) => (event.type === 'turn/start' ? [event.data] : [])));
+  t.same(
+    starts.map((data) => data.traceparent),
+    [traceparent, traceparent, traceparent],
+  );
   await endServer(t, server);
 });
 

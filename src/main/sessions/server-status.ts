@@ -21,6 +21,8 @@ export interface ServerStatus extends ServerFigures {
     readonly parked: number;
     /** On a thread that another session is on, too. */
     readonly sharing: number;
+    /** Working for another one, on its thread; in none of the numbers above. */
+    readonly delegated: number;
   };
   /** Session threads, idle ones included. */
   readonly threads: number;
@@ -62,7 +64,12 @@ export interface ServerFigures {
 export function serverStatus(
   isolation: Isolation,
   sessions: Iterable<Session>,
-  parts: { readonly threads: SessionThreads; readonly admission: Admission; readonly figures: () => ServerFigures },
+  parts: {
+    readonly threads: SessionThreads;
+    readonly admission: Admission;
+    readonly delegated: () => number;
+    readonly figures: () => ServerFigures;
+  },
 ): ServerStatus {
   const perLane = new Map<ThreadLane, number>();
   let open = 0;
@@ -76,7 +83,13 @@ export function serverStatus(
   const attached = sum(counts);
   return {
     isolation,
-    sessions: { open, attached, parked: open - attached, sharing: sum(counts.filter((count) => count > 1)) },
+    sessions: {
+      open,
+      attached,
+      parked: open - attached,
+      sharing: sum(counts.filter((count) => count > 1)),
+      delegated: parts.delegated(),
+    },
     threads: parts.threads.threadCount,
     turns: { running: parts.admission.running, waiting: parts.admission.waiting },
     prompts: { queued },

@@ -39,6 +39,8 @@ export interface SessionParts {
   readonly modeChanged: (sessionId: string, mode: PermissionMode) => Promise<void>;
   /** Whether the id is that of a session that works for another one now. */
   readonly worksForAnother: (sessionId: string) => boolean;
+  /** How many work for another one now. */
+  readonly delegated: () => number;
 }
 
 export interface SessionIdentity {

@@ -52,7 +52,7 @@ function headerFor(cwd: string, options: StoredSessionOptions, { agentName, agen
 
 /** What the delegating session may not do, its child may not do either. */
 function storedOptions({ request, provider, parent }: ChildPlan): StoredSessionOptions {
-  const { policy, tools } = parent.identity.options;
+  const { policy, sampling, tools } = parent.identity.options;
   const budget = budgetOf(request);
   const ownTools = provider.tools === undefined ? tools : provider.tools.filter((name) => tools === undefined || tools.includes(name));
   return {
@@ -62,6 +62,7 @@ function storedOptions({ request, provider, parent }: ChildPlan): StoredSessionO
     mode: stricterMode(request.mode ?? parent.mode, parent.mode),
     ...(budget === undefined ? {} : { budget }),
     ...(policy === undefined ? {} : { policy }),
+    ...(sampling === undefined ? {} : { sampling }),
     ...(provider.persona === undefined ? {} : { persona: provider.persona }),
     ...(ownTools === undefined ? {} : { tools: ownTools }),
     ...(provider.outputSchema === undefined ? {} : { outputSchema: provider.outputSchema }),

@@ -24,6 +24,7 @@ import type { Session, SessionParts } from '../sessions/session.ts';
 import { canonicalDirectory } from '../sessions/working-directory.ts';
 import { createChildSession } from './child-session.ts';
 import { SelfRun } from './self-run.ts';
+import { startInTime } from './start-in-time.ts';
 
 export interface SelfProviderParts extends Omit<SessionParts, 'admission' | 'makeRoom'> {
   readonly config: ServerConfig;
@@ -43,6 +44,8 @@ interface Entry {
   /** Aborts a start that is under way. */
   readonly stop: AbortController;
   run: SelfRun | undefined;
+  /** A session that is on its way to its thread, also when it comes too late. Never rejects. */
+  attaching: Promise<void> | undefined;
   /** Fulfils when nothing is left. */
   gone: Promise<void>;
 }
@@ -71,12 +74,13 @@ export class SelfProvider implements SubagentApi {
     if (this.#closing) return refuse('SHUTTING_DOWN', 'the server is going down');
     if (request.depth > provider.maxDepth) return refuse('OVERLOADED', `agents are nested ${provider.maxDepth} deep already`);
     const stop = new AbortController();
-    const entry: Entry = { owner: request.owner, stop, run: undefined, gone: Promise.resolve() };
+    const entry: Entry = { owner: request.owner, stop, run: undefined, attaching: undefined, gone: Promise.resolve() };
     this.#entries.set(request.runId, entry);
     const starting = this.#start(request, provider, entry);
-    entry.gone = starting.then(async () => await entry.run?.over);
+    entry.gone = starting.then(async () => await (entry.run?.over ?? entry.attaching));
     const started = await starting;
-    if (!started.ok) this.#entries.delete(request.runId);
+    // What came too late is known until it is gone, so that its owner's end waits for it.
+    if (!started.ok) void entry.gone.then(() => this.#entries.delete(request.runId));
     return started;
   }
 
@@ -107,7 +111,8 @@ export class SelfProvider implements SubagentApi {
   }
 
   async countSubagents(owner: string): Promise<number> {
-    return [...this.#entries.values()].filter((entry) => entry.owner === owner && entry.run?.isRunning !== false).length;
+    return [...this.#entries.values()].filter((entry) => entry.owner === owner && (entry.run?.isRunning ?? !entry.stop.signal.aborted))
+      .length;
   }
 
   /** What a session did that works for another one. */
@@ -122,6 +127,11 @@ export class SelfProvider implements SubagentApi {
 
   withdraw(sessionId: string, requestKey: string): void {
     this.#bySession.get(sessionId)?.questions.withdraw(requestKey);
+  }
+
+  /** Sessions that work for another one now. */
+  get sessionCount(): number {
+    return this.#sessionIds.size;
   }
 
   /** Whether the session works for another one now. */
@@ -161,6 +171,7 @@ export class SelfProvider implements SubagentApi {
   /** Never rejects. The slot is held until nothing of the run is left. */
   async #start(request: SubagentRequest, provider: SubagentProvider, entry: Entry): Promise<SubagentStarted> {
     const { signal } = entry.stop;
+    const deadline = performance.now() + provider.startTimeoutMs;
     const release = await this.#slotsOf(request.depth, provider).take(signal, provider.startTimeoutMs);
     if (release === undefined) {
       if (signal.aborted) return aborted;
@@ -169,8 +180,17 @@ export class SelfProvider implements SubagentApi {
         `${provider.maxRunning} runs of ${selfProvider} are under way, and none ended within ${provider.startTimeoutMs} ms`,
       );
     }
+    const attached = this.#attachChild(request, provider, signal);
+    entry.attaching = attached.then(
+      () => undefined,
+      () => undefined,
+    );
     try {
-      const session = await this.#attachChild(request, provider, signal);
+      // The signal is what sends a session away that is ready later.
+      const inTime = await startInTime(attached, deadline - performance.now(), () => entry.stop.abort());
+      if (inTime === undefined)
+        return refuse('SUBAGENT_FAILED', `${selfProvider} had no session ready within ${provider.startTimeoutMs} ms`);
+      const session = inTime.value;
       if (session === undefined) return aborted;
       entry.run = this.#follow(new SelfRun({ request, provider: this.#underPolicy(provider, session), session }));
       void entry.run.over.then(release);
@@ -179,7 +199,7 @@ export class SelfProvider implements SubagentApi {
       const { code, message } = toWireError(error);
       return refuse(code, message);
     } finally {
-      if (entry.run === undefined) release();
+      if (entry.run === undefined) void entry.attaching.then(release);
     }
   }
 

@@ -75,9 +75,11 @@ export class SelfRun {
   }
 
   async #run(): Promise<void> {
-    const { request } = this.#parts;
+    const { prompt, traceparent } = this.#parts.request;
+    // In the caller's trace, beside the turn that delegates: that one's span has no id before it is exported.
+    const options = traceparent === undefined ? {} : { traceparent };
     try {
-      const turn = await this.session.prompt([{ type: 'text', text: request.prompt }], {}, new AbortController().signal);
+      const turn = await this.session.prompt([{ type: 'text', text: prompt }], options, new AbortController().signal);
       this.#end(resultOfTurn(turn, this.#text));
     } catch (error) {
       const known = error instanceof ServerError ? error : new ServerError('INTERNAL', 'The server met an unexpected fault.');

@@ -45,8 +45,8 @@ function ofLimiter(read: (limiter: ServerStatus['limiters'][number]) => number):
 export const metrics: readonly MetricSpec[] = [
   gauge(
     'dsh_acp_sessions',
-    'Sessions by state: open on this connection, of these attached to a thread or parked, and sharing a thread with another.',
-    ({ sessions: { open, attached, parked, sharing } }) => by('state', { open, attached, parked, sharing }),
+    'Sessions by state: open on this connection, of these attached to a thread or parked, and sharing a thread with another; and those that work for another one (delegated).',
+    ({ sessions: { open, attached, parked, sharing, delegated } }) => by('state', { open, attached, parked, sharing, delegated }),
     ['state'],
   ),
   gauge('dsh_acp_threads', 'Session threads, idle ones included.', ({ threads }) => one(threads)),

@@ -100,6 +100,7 @@ function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall
       if (!life.over) scope.record({ type: 'todo/write', data: { todos } });
     },
     budgetLeft: () => scope.limits.forDelegation(),
+    traceparent: scope.options.traceparent,
   };
 }
 

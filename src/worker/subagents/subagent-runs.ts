@@ -53,6 +53,8 @@ export interface RunSpec {
   readonly background: boolean;
   /** What the parent has left of its budgets. */
   readonly left: Pick<SubagentRequest, 'deadline' | 'maxTokens' | 'maxCostUsd' | 'maxSteps' | 'maxToolCalls'>;
+  /** W3C trace context of the turn that delegates. */
+  readonly traceparent?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -189,7 +191,7 @@ export class SubagentRuns {
   #make(spec: RunSpec): SubagentRun {
     const { sessionId, cwd, spillDir, depth, maxDepth, providers, apiOf, turn, mode, record, chargeUsage, ask } = this.#parts;
     this.#lastNumber += 1;
-    const { callId, provider, description, prompt, background, left } = spec;
+    const { callId, provider, description, prompt, background, left, traceparent } = spec;
     const asker = { callId, turn: turn(), provider, description };
     return new SubagentRun({
       api: apiOf(provider),
@@ -202,7 +204,7 @@ export class SubagentRuns {
         depth: depth + 1,
         ...(maxDepth === undefined ? {} : { maxDepth }),
         // What a process may do is set where it is configured: the parent's mode could be a looser one.
-        ...(provider === selfProvider ? { mode: mode() } : {}),
+        ...(provider === selfProvider ? { mode: mode(), ...(traceparent === undefined ? {} : { traceparent }) } : {}),
         ...left,
         spillDir,
       },

@@ -81,6 +81,7 @@ async function delegate(args: SubagentArgs, provider: string, context: ToolConte
     prompt: args.prompt,
     background,
     left: context.budgetLeft(),
+    traceparent: context.traceparent,
     signal: context.signal,
   });
   if (!started.ok) return failed(started.code, `Error: ${started.message}`);

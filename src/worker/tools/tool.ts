@@ -48,6 +48,8 @@ export interface ToolContext {
   writeTodos(todos: readonly TodoEntry[]): void;
   /** What the running turn may still use, by the tightest budget of it and of the session. */
   budgetLeft(): BudgetLeft;
+  /** W3C trace context that the client gave with the prompt. */
+  readonly traceparent?: string | undefined;
 }
 
 /** A member that is absent is not limited. */

@@ -14,7 +14,7 @@ import { projectRoot } from '../../../support/server-process.ts';
 function statusOf(counters: ServerCounters): ServerStatus {
   return {
     isolation: 'dedicated',
-    sessions: { open: 5, attached: 3, parked: 2, sharing: 0 },
+    sessions: { open: 5, attached: 3, parked: 2, sharing: 0, delegated: 2 },
     threads: 4,
     turns: { running: 2, waiting: 1 },
     prompts: { queued: 6 },
