@@ -129,6 +129,8 @@ t.test('a repeated run draws its order by the seed and numbers its seeds; errors
   t.equal(await first.exited, 1);
   t.same(order(first).sort(), ['a', 'a#1', 'b', 'b#1']);
   t.same([scene.result('a#1').seed, scene.result('a#1').repeat, scene.result('b').status], [1, 1, 'error']);
+  const [header = ''] = readFileSync(scene.result('a#1').logPath ?? '', 'utf8').split('\n');
+  t.match(JSON.parse(header), { options: { sampling: { seed: 1 } } }, 'the model is told the seed of its repeat');
   writeFileSync(join(cwd, 'ready'), '');
   const second = await scene.run(path, ['--repeat', '2', '--retry-errors', ...scripted]);
   t.equal(await second.exited, 0, second.stderr);

@@ -89,6 +89,7 @@ function jobOf(prompt: string, { cwd = '.', check, mode }: RunFlags): Job {
     labels: {},
     idempotent: false,
     seed: 0,
+    hasSeed: false,
     priority: 0,
     traceparent: undefined,
     hash: createHash('sha256').update(JSON.stringify(said)).digest('base64url').slice(0, 22),

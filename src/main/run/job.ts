@@ -32,6 +32,8 @@ export interface Job {
   readonly idempotent: boolean;
   /** Seed of its first repeat; each further one has the next number. */
   readonly seed: number;
+  /** The line gave the seed. */
+  readonly hasSeed: boolean;
   /** Goes first where it is higher, in the runner and at the agent; from -100 to 100. */
   readonly priority: number;
   /** W3C trace context, handed to each turn. */
@@ -57,4 +59,6 @@ export interface Attempt {
   readonly key: string;
   /** Handed to the session, the setup and the check as `DSH_SEED`, and recorded. The job's seed plus the repeat. */
   readonly seed: number;
+  /** Also handed to the model, where the agent takes one: of repeats, and of jobs that gave a seed. */
+  readonly modelSeed: number | undefined;
 }

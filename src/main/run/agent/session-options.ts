@@ -32,6 +32,7 @@ export function newSessionMeta(
     budget: budget === undefined ? undefined : onWire(budget),
     policy,
     mode,
+    sampling: attempt.modelSeed === undefined ? undefined : { seed: attempt.modelSeed },
     env: { ...env, DSH_SEED: String(attempt.seed), [markVariable]: connection.mark },
   });
 }

@@ -41,7 +41,8 @@ export class Attempts {
   async attempt(index: number): Promise<Attempt> {
     const job = await this.#jobs.job(this.#jobIndex(index));
     const repeat = index % this.#repeats;
-    return { job, repeat, key: this.key(index), seed: job.seed + repeat };
+    const seed = job.seed + repeat;
+    return { job, repeat, key: this.key(index), seed, modelSeed: this.#repeats > 1 || job.hasSeed ? seed : undefined };
   }
 
   /**

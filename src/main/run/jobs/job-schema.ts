@@ -154,6 +154,7 @@ async function toJob(said: Line, { number, baseDir }: LinePlace, policies: Polic
     labels: said.labels ?? {},
     idempotent: said.idempotent ?? false,
     seed: said.seed ?? 0,
+    hasSeed: said.seed !== undefined,
     priority: said.priority ?? 0,
     traceparent: said.traceparent,
     hash,

@@ -14,7 +14,7 @@ function source(ids: readonly string[], priorities: Readonly<Record<string, numb
     hash: (index) => `hash of ${ids[index]}`,
     priority: (index) => priorities[ids[index] ?? ''] ?? 0,
     indexOf: (id) => (ids.includes(id) ? ids.indexOf(id) : undefined),
-    job: async (index) => ({ id: ids[index], seed: 40 }) as Job,
+    job: async (index) => ({ id: ids[index], seed: 40, hasSeed: ids[index] === 'seeded' }) as Job,
     close: async () => undefined,
   };
 }
@@ -27,7 +27,9 @@ t.test('repeat 0 has the key of its job, so a file can be run again with more re
   const thrice = new Attempts(source(['a', 'b']), 3);
   t.same(keys(once, once.order(none, undefined)), ['a', 'b']);
   t.same(keys(thrice, thrice.order(none, undefined)), ['a', 'a#1', 'a#2', 'b', 'b#1', 'b#2']);
-  t.match(await thrice.attempt(5), { key: 'b#2', repeat: 2, seed: 42, job: { id: 'b' } });
+  t.match(await thrice.attempt(5), { key: 'b#2', repeat: 2, seed: 42, modelSeed: 42, job: { id: 'b' } });
+  t.equal((await once.attempt(1)).modelSeed, undefined, 'a model is told a seed only where somebody asked for one');
+  t.equal((await new Attempts(source(['seeded']), 1).attempt(0)).modelSeed, 40);
   t.equal(thrice.hash(4), 'hash of b');
   for (let index = 0; index < thrice.count; index += 1) t.equal(thrice.indexOf(thrice.key(index)), index);
   t.same(

@@ -203,7 +203,13 @@ t.test('rows that a browser could not take give way, good ones first', async (t)
 });
 
 t.test('the last line of an attempt counts; torn and damaged lines, and those of other jobs, do not', async (t) => {
-  const attempt = (id: string): Attempt => ({ key: id, repeat: 0, seed: 0, job: { id, labels: {}, prompts: ['p'] } as never });
+  const attempt = (id: string): Attempt => ({
+    key: id,
+    repeat: 0,
+    seed: 0,
+    modelSeed: undefined,
+    job: { id, labels: {}, prompts: ['p'] } as never,
+  });
   const results = [
     sampleResult({ key: 'a', id: 'a', status: 'failed' }),
     sampleResult({ key: 'a', id: 'a', status: 'passed' }),
