@@ -106,6 +106,7 @@ t.test('attempts that were not run are skipped: by name where they are known, el
     key,
     repeat: 0,
     seed: 0,
+    modelSeed: undefined,
     job: { id: key, hash: 'h', labels: { suite: 's' }, prompts: [] } as never,
   });
   const named = await junitOf(t, [sampleResult({ key: 'a', id: 'a' })], {
