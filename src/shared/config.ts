@@ -6,7 +6,7 @@
  */
 import type { PermissionMode } from './events.ts';
 import type { PolicyRules } from './policy-rules.ts';
-import type { Prices } from './session-options.ts';
+import type { Prices, Sampling } from './session-options.ts';
 import type { SubagentProvider } from './subagent-protocol.ts';
 
 export type Profile = 'editor' | 'automation';
@@ -27,6 +27,8 @@ export type ModelConfig =
       readonly contextWindow: number;
       readonly maxOutputTokens: number;
       readonly thinking: 'off' | 'low' | 'high' | 'max';
+      /** Of sessions that say nothing else; absent sends nothing. */
+      readonly sampling?: Sampling;
       /** Until the first byte of the answer's body. */
       readonly firstByteTimeoutMs: number;
       /** Between two deltas; keep-alive comments do not count. */

@@ -6,7 +6,7 @@
  * `schemas/event-log.schema.json`; a test checks that both agree.
  */
 import type { JsonObject, JsonValue } from './errors.ts';
-import type { Budget, StoredSessionOptions } from './session-options.ts';
+import type { Budget, Sampling, StoredSessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
 
 export const logVersion = 1;
@@ -131,6 +131,8 @@ export interface EventData {
     readonly system: string;
     readonly tools: readonly string[];
     readonly toolsHash: string;
+    /** As it is sent, the session's and the server's together; absent when nothing is. */
+    readonly sampling?: Sampling;
   };
   /** Streamed text, merged for about 100 ms. Never part of the model's history: `assistant/message` is. */
   'assistant/chunk': {

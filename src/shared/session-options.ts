@@ -19,6 +19,14 @@ export interface Budget {
   readonly maxCostUsd?: number;
 }
 
+/** How a model draws its words. A member that is absent is not sent: the provider's own default holds then. */
+export interface Sampling {
+  readonly temperature?: number;
+  readonly topP?: number;
+  /** Providers take it as a wish: equal seeds make equal answers likely, not certain. */
+  readonly seed?: number;
+}
+
 /** US dollars per million tokens. */
 export interface Prices {
   readonly input: number;
@@ -42,6 +50,8 @@ export interface StoredSessionOptions {
   readonly depth?: number;
   /** The depth at which nothing may be delegated any more; a provider's own `max_depth` can only be lower. */
   readonly maxDepth?: number;
+  /** Laid over the server's own, member by member. */
+  readonly sampling?: Sampling;
   /** What the session starts in; later changes are in the log. */
   readonly mode?: PermissionMode;
 }

@@ -1,8 +1,8 @@
 /**
  * The automation profile as a contract: what a program may send, what it gets, and nothing beside it.
  */
-import { readFileSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { finalAnswerName } from '../../src/worker/tools/final-answer.ts';
 import { logPath, readEvents } from '../support/invariants.ts';
@@ -19,6 +19,8 @@ const newSession = (server: ServerProcess, cwd: string, more: object = {}): Prom
 const ask = (server: ServerProcess, sessionId: string, text: string, more: object = {}): Promise<Frame> =>
   server.request('session/prompt', { sessionId, prompt: [{ type: 'text', text }], ...more });
 
+t.setTimeout(60_000);
+
 await t.test('initialize advertises what works in the profile, and a connection may choose it', async (t) => {
   const server = await startServer(t, { args: automation, initialize: false });
   const { agentCapabilities: capabilities, authMethods } = (await server.initialize()).result;
@@ -30,13 +32,15 @@ await t.test('initialize advertises what works in the profile, and a connection 
     isolation: 'shared',
     promptQueueing: true,
     status: '_status',
-    extensions: {
-      initialize: ['profile'],
-      'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'mode', 'env'],
-      'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
-    },
     subagent: { persona: true, tools: true, depth: true, outputSchema: true },
   });
+  const extensions = {
+    initialize: ['profile'],
+    'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'sampling', 'mode', 'env'],
+    'session/resume': ['mode', 'env'],
+    'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
+  };
+  t.same(capabilities._meta['dsh-acp'].extensions, extensions);
   t.equal(authMethods.length, 1);
   await endServer(t, server);
 
@@ -49,6 +53,7 @@ await t.test('initialize advertises what works in the profile, and a connection 
     { profile: 'editor', isolation: 'shared', subagent: { persona: true } },
     'isolation stays as it was started',
   );
+  t.same(answer._meta['dsh-acp'].extensions, { ...extensions, 'session/load': ['mode', 'env', 'readOnly'] });
   const cwd = realpathSync(t.testdir({ 'a.txt': 'x' }));
   const { sessionId, modes } = (await newSession(editor, cwd)).result;
   t.equal(modes.currentModeId, 'full-access');
@@ -191,6 +196,34 @@ await t.test('the model reads links as quoted references, the persona, and only 
   await endServer(t, server);
 });
 
+await t.test('a session says how its model draws words, over what the server says, and keeps it', async (t) => {
+  const models = await ModelServer.start();
+  t.teardown(() => models.close());
+  const settings = ['--temperature', '0.3', '--seed', '5'];
+  const server = await startServer(t, { args: ['--base-url', models.baseUrl, '--model', 'bench', '--profile', 'automation', ...settings] });
+  const cwd = realpathSync(t.testdir({}));
+  const sent = async (sessionId: string): Promise<object> => {
+    t.match(await ask(server, sessionId, '{"tokens":1}'), { result: { stopReason: 'end_turn' } });
+    const { temperature, top_p, seed } = models.requests.at(-1)?.body ?? {};
+    return { temperature, top_p, seed };
+  };
+  const { sessionId: plain } = (await newSession(server, cwd)).result;
+  t.same(await sent(plain), { temperature: 0.3, top_p: undefined, seed: 5 });
+  const { sessionId } = (await newSession(server, cwd, extension({ sampling: { temperature: 0, topP: 0.5 } }))).result;
+  t.same(await sent(sessionId), { temperature: 0, top_p: 0.5, seed: 5 });
+  await server.request('session/close', { sessionId });
+  t.match(await server.request('session/resume', { sessionId, cwd }), { result: {} });
+  t.same(await sent(sessionId), { temperature: 0, top_p: 0.5, seed: 5 }, 'after a resume, too');
+  await server.request('session/close', { sessionId });
+  const headers = (await readEvents(logPath(server, sessionId))).filter((event) => event.type === 'request/header');
+  t.same(
+    headers.map((event) => event.data.sampling),
+    [{ temperature: 0, topP: 0.5, seed: 5 }],
+    'what was sent is on record, once',
+  );
+  await endServer(t, server);
+});
+
 await t.test('mode and environment come with the session; neither the environment nor a secret in it is written anywhere', async (t) => {
   const server = await startServer(t, {
     args: ['--model', 'scripted', '--pace-ms', '0', '--profile', 'automation', '--log-level', 'debug'],
@@ -277,11 +310,21 @@ await t.test('a session keeps what it was made with in the header of its log', a
     persona: 'P',
     depth: 1,
     outputSchema: { type: 'object' },
+    sampling: { temperature: 0, seed: 0 },
     budget: { maxSteps: 9 },
     policy: { rules: [], fallback: 'deny' },
   };
   const { sessionId } = (await newSession(server, t.testdir({}), extension({ ...options, mode: 'ask', env: { A: '1' } }))).result;
   const [header = ''] = readFileSync(logPath(server, sessionId), 'utf8').split('\n');
   t.same(JSON.parse(header).options, { ...options, mode: 'ask' });
+
+  const { sampling } = options;
+  const { sessionId: parent } = (await newSession(server, t.testdir({}), extension({ sampling }))).result;
+  t.match(await ask(server, parent, 'delegate self <<END\nsay hello\nEND'), { result: { stopReason: 'end_turn' } });
+  const folder = dirname(logPath(server, parent));
+  const logs = readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+  const headers = logs.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8').split('\n')[0] ?? ''));
+  const child = headers.find((one) => one.options?.depth === 1 && one.options.persona === undefined);
+  t.same(child?.options.sampling, sampling, 'who works for it draws words as it does');
   await endServer(t, server);
 });

@@ -21,7 +21,7 @@ const environmentAuth: AuthMethod = {
 /** Members of `_meta["dsh-acp"]` that are understood, by the request that they stand in. */
 const extensions = {
   initialize: ['profile'],
-  'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'mode', 'env'],
+  'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'sampling', 'mode', 'env'],
   'session/resume': ['mode', 'env'],
   'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
 };

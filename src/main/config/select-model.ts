@@ -1,6 +1,7 @@
 /** Chooses the model: what is configured, else DeepSeek when there is a key, else the built-in scripted model. */
 import { isAbsolute } from 'node:path';
 import type { ModelConfig } from '../../shared/config.ts';
+import type { Sampling } from '../../shared/session-options.ts';
 import { normalUrl } from './check-value.ts';
 import { configError } from './config-error.ts';
 import type { Settings } from './schema.ts';
@@ -41,6 +42,11 @@ function deepseekBase(env: Environment): string {
   return url;
 }
 
+function samplingOf({ temperature, top_p: topP, seed }: Settings): { readonly sampling?: Sampling } {
+  const given = Object.entries({ temperature, topP, seed }).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? {} : { sampling: Object.fromEntries(given) };
+}
+
 function remote(settings: Settings, env: Environment): ModelChoice {
   const own = settings.base_url;
   const baseUrl = own ?? deepseekBase(env);
@@ -65,6 +71,7 @@ function remote(settings: Settings, env: Environment): ModelChoice {
     contextWindow: settings.context_window ?? (dialect === 'deepseek' ? 1_000_000 : 128_000),
     maxOutputTokens: settings.max_output_tokens ?? (dialect === 'deepseek' ? 256_000 : 16_000),
     thinking: settings.thinking ?? 'high',
+    ...samplingOf(settings),
     firstByteTimeoutMs: settings.first_byte_timeout_ms ?? 600_000,
     idleTimeoutMs: settings.idle_timeout_ms ?? 300_000,
     maxRetries: settings.max_retries ?? 5,

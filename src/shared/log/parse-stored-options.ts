@@ -21,6 +21,8 @@ const isBudget = members({
   maxCostUsd: isCount,
 });
 
+const isSampling = members({ temperature: isCount, topP: isCount, seed: (value) => isCount(value) && Number.isSafeInteger(value) });
+
 const isRule = members(
   {
     name: isText,
@@ -43,6 +45,7 @@ const isStoredOptions = members({
   outputSchema: isObject,
   depth: isWhole,
   maxDepth: isWhole,
+  sampling: isSampling,
   mode: oneOf('ask', 'accept-edits', 'read-only', 'full-access'),
 });
 

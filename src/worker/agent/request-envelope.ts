@@ -1,6 +1,7 @@
 /**
  * What a request carries beside its messages, and the log's record of it.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { EventData } from '../../shared/events.ts';
 import type { ModelRequest } from '../model/model-adapter.ts';
 import type { AgentContext } from './agent-context.ts';
@@ -34,8 +35,9 @@ function makeEnvelope(context: AgentContext): RequestEnvelope {
     persona: context.options.persona,
     finalAnswer: context.tools.finalAnswer !== undefined,
   });
-  const { provider, model } = context.model;
-  const header = { provider, model, system, tools: toolNames, toolsHash: context.tools.hash() };
+  const { provider, model, sampling } = context.model;
+  const toolsHash = context.tools.hash();
+  const header = { provider, model, system, tools: toolNames, toolsHash, ...(sampling === undefined ? {} : { sampling }) };
   return { system, tools, header, chars: system.length + JSON.stringify(tools).length };
 }
 
@@ -47,6 +49,7 @@ export function recordHeader(context: AgentContext, scope: TurnScope, { header }
     last.model === header.model &&
     last.system === header.system &&
     last.toolsHash === header.toolsHash &&
+    isDeepStrictEqual(last.sampling, header.sampling) &&
     last.tools.join() === header.tools.join();
   if (!same) scope.record({ type: 'request/header', data: header });
 }

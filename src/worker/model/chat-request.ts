@@ -6,6 +6,7 @@
  */
 import type { ModelConfig } from '../../shared/config.ts';
 import type { ToolCallRequest } from '../../shared/events.ts';
+import type { Sampling } from '../../shared/session-options.ts';
 import type { ModelMessage, ModelRequest, ToolSchema } from './model-adapter.ts';
 
 export type ChatConfig = Extract<ModelConfig, { kind: 'openai-compatible' }>;
@@ -55,6 +56,15 @@ function thinkingFields(config: ChatConfig): object {
   return { thinking: { type: 'enabled' }, reasoning_effort: config.thinking };
 }
 
+/** DeepSeek takes temperature and top_p while it thinks, and ignores them. */
+function samplingFields({ temperature, topP, seed }: Sampling = {}): object {
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(seed === undefined ? {} : { seed }),
+  };
+}
+
 function isBlank(message: ModelMessage): boolean {
   return message.role === 'assistant' && message.text === '' && message.toolCalls.length === 0;
 }
@@ -85,6 +95,7 @@ export function buildChatBody(config: ChatConfig, request: ModelRequest): string
     stream: true,
     stream_options: { include_usage: true },
     ...thinkingFields(config),
+    ...samplingFields(config.sampling),
     ...(cap === Infinity ? {} : { max_tokens: cap }),
   });
   const tools = request.tools.length === 0 ? '' : `"tools":${toolsText(request.tools)},`;

@@ -4,6 +4,7 @@
  * Deltas go to a sink, not through an async iterator: one promise per token is the dearest part of a token's way.
  */
 import type { TokenUsage, ToolCallRequest } from '../../shared/events.ts';
+import type { Sampling } from '../../shared/session-options.ts';
 
 export type ModelMessage =
   | { readonly role: 'user'; readonly text: string }
@@ -51,6 +52,8 @@ export interface ModelAdapter {
   readonly model: string;
   /** In tokens. */
   readonly contextWindow: number;
+  /** What every request says of it; absent where nothing is said. */
+  readonly sampling?: Sampling | undefined;
   /**
    * Streams one answer. Deltas reach `sink` in order, all of them before the promise settles.
    *

@@ -3,6 +3,7 @@
  *
  * One per session. It keeps nothing of a conversation between calls.
  */
+import type { Sampling } from '../../shared/session-options.ts';
 import { buildChatBody, type ChatConfig } from './chat-request.ts';
 import { ChatTranslator } from './chat-translator.ts';
 import {
@@ -22,6 +23,7 @@ export class OpenAiChatModel implements ModelAdapter {
   readonly provider: string;
   readonly model: string;
   readonly contextWindow: number;
+  readonly sampling: Sampling | undefined;
   readonly #config: ChatConfig;
   readonly #endpoint: ModelEndpoint;
   readonly #limits: SseLimits;
@@ -31,6 +33,7 @@ export class OpenAiChatModel implements ModelAdapter {
     this.provider = config.dialect === 'deepseek' ? 'deepseek' : 'openai-compatible';
     this.model = config.model;
     this.contextWindow = config.contextWindow;
+    this.sampling = config.sampling;
     this.#config = config;
     this.#endpoint = parseEndpoint(config.baseUrl);
     this.#limits = limits;

@@ -266,7 +266,7 @@ export class AttachedAgent implements SessionApi {
       settings,
       options,
       tools: this.#tools,
-      model: createModel(settings.model),
+      model: createModel(settings.model, options.sampling),
       journal: this.#journal,
       permissions: this.#permissions,
       toolParts: { broker, files: new FileObservations(), spillDir, subagents: this.#subagents },

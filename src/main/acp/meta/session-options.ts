@@ -24,6 +24,12 @@ const deepest = 64;
 
 const modeSchema = z.enum(['ask', 'accept-edits', 'read-only', 'full-access'] satisfies PermissionMode[]).optional();
 
+const samplingSchema = z.strictObject({
+  temperature: z.number().min(0).max(2).exactOptional(),
+  topP: z.number().min(0).max(1).exactOptional(),
+  seed: z.int().min(0).exactOptional(),
+});
+
 const newSessionSchema = z.strictObject({
   budget: budgetSchema.optional(),
   policy: z.unknown().optional(),
@@ -42,12 +48,13 @@ const newSessionSchema = z.strictObject({
     .optional(),
   depth: z.int().min(0).max(deepest).optional(),
   maxDepth: z.int().min(0).max(deepest).optional(),
+  sampling: samplingSchema.optional(),
   mode: modeSchema,
   env: environmentSchema.optional(),
 });
 
 /** Kept in the log of the session: a change would make two truths of it. */
-const fixed = ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth'];
+const fixed = ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'sampling'];
 
 const openSessionSchema = z.strictObject({ mode: modeSchema, env: environmentSchema.optional(), readOnly: z.boolean().optional() });
 

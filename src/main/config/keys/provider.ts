@@ -52,6 +52,27 @@ export const providerKeys = {
     default: 'high',
     doc: 'How much the model thinks before it answers (deepseek dialect only).',
   },
+  temperature: {
+    section: 'provider',
+    type: amount(2),
+    default: undefined,
+    defaultText: 'not sent',
+    doc: 'How freely the model chooses its words; `sampling` of a session goes over it. DeepSeek ignores it while it thinks: set `thinking` to `off`.',
+  },
+  top_p: {
+    section: 'provider',
+    type: amount(1),
+    default: undefined,
+    defaultText: 'not sent',
+    doc: 'The share of likely words that the model chooses from. DeepSeek ignores it while it thinks.',
+  },
+  seed: {
+    section: 'provider',
+    type: count(0, Number.MAX_SAFE_INTEGER),
+    default: undefined,
+    defaultText: 'not sent',
+    doc: 'For answers that can be had again, as far as the provider heeds it.',
+  },
   first_byte_timeout_ms: {
     section: 'provider',
     type: milliseconds(1),

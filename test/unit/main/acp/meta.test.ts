@@ -91,6 +91,10 @@ t.test('what is not understood, or out of bounds, is refused by its name', async
     [{ outputSchema: JSON.parse(`${'{"not":'.repeat(150)}{}${'}'.repeat(150)}`) }, /\.outputSchema \|.*deeper/],
     [{ depth: -1 }, /\.depth \|/],
     [{ depth: 1000 }, /\.depth \|/],
+    [{ sampling: { temperature: 2.1 } }, /\.sampling\.temperature \|/],
+    [{ sampling: { topP: -0.1 } }, /\.sampling\.topP \|/],
+    [{ sampling: { top_p: 0.5 } }, /\.sampling\.top_p \|.*no such member/],
+    [{ sampling: { seed: 1.5 } }, /\.sampling\.seed \|/],
     [{ mode: 'yolo' }, /\.mode \|/],
     [{ env: { 'A-B': '1' } }, /\.env \|.*names/],
     [{ env: { A: 1 } }, /\.env\.A \|/],
@@ -139,9 +143,14 @@ t.test('a budget in dollars needs prices', async (t) => {
   t.same(promptOptions(asked, content, priceList), { budget: { maxCostUsd: 1 } });
 });
 
+t.test('sampling is taken as given, zeros too', async (t) => {
+  const sampling = { temperature: 0, topP: 1, seed: 0 };
+  t.same(await newSessionOptions(meta({ sampling }), server), { sampling });
+});
+
 t.test('a stored session takes mode, env and readOnly, and nothing that its log keeps', async (t) => {
   t.same(openSessionOptions(meta({ mode: 'ask', env: { A: '1' }, readOnly: true })), { mode: 'ask', env: { A: '1' }, readOnly: true });
-  for (const name of ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth']) {
+  for (const name of ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'sampling']) {
     t.match(await refused(() => openSessionOptions(meta({ [name]: {} }))), new RegExp(`\\.${name} \\|.*kept in the log`));
   }
   t.match(await refused(() => openSessionOptions(meta({ read_only: true }))), /\.read_only \|.*no such member/);

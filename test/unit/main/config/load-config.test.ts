@@ -66,6 +66,11 @@ t.test('automation is shared on as many threads as cores, at least two, and has 
   t.equal(config.limiter.maxPauseMs, 900_000);
   t.equal((await load(t, {})).config.limiter.maxPauseMs, 60_000);
   const patient = await load(t, { flags: { model: 'm', base_url: 'http://127.0.0.1:1', max_retry_after_ms: '7' } });
+  t.notOk('sampling' in patient.config.session.model, 'nothing is sent that nobody asked for');
+  const model = { model: 'm', base_url: 'http://127.0.0.1:1' };
+  const exact = await load(t, { flags: { ...model, temperature: '0', top_p: '0.95', seed: '9007199254740991' } });
+  t.match(exact.config.session.model, { sampling: { temperature: 0, topP: 0.95, seed: Number.MAX_SAFE_INTEGER } });
+  await t.rejects(load(t, { flags: { ...model, temperature: '2.1' } }), { code: 'CONFIG_INVALID' });
   t.match(patient.config, { limiter: { maxPauseMs: 7 }, session: { model: { maxRetryAfterMs: 7 } } }, 'one setting for both');
   t.equal((await load(t, { flags: { profile: 'automation', isolation: 'strict' }, cores: 1 })).config.maxThreads, 64);
 });

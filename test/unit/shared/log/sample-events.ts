@@ -10,6 +10,7 @@ export function sampleHeader(id = sampleId, cwd = '/srv/project'): SessionHeader
 
 /** Every stored option. */
 export const sampleOptions: StoredSessionOptions = {
+  sampling: { temperature: 0.7, topP: 0.95, seed: 7 },
   budget: { deadline: 1_767_323_045_678, maxWallMs: 60_000, maxSteps: 20, maxToolCalls: 50, maxTokens: 200_000, maxCostUsd: 1.5 },
   policy: {
     rules: [
@@ -30,6 +31,7 @@ export const sampleOptions: StoredSessionOptions = {
   tools: ['read', 'grep'],
   outputSchema: { type: 'object', required: ['verdict'] },
   depth: 1,
+  maxDepth: 3,
 };
 
 const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens: 60, reasoningTokens: 5 };
@@ -59,6 +61,7 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     usage: { ...usage, costUsd: 0.01 },
     diagnostic: 'None.',
     output: 'Done.',
+    structured: { answer: 42 },
     unlogged: 3,
     logPath: '/srv/state/x.jsonl',
   },
@@ -88,7 +91,14 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
   },
   'step/start': { turn: 1, step: 1 },
   'step/end': { turn: 1, step: 1 },
-  'request/header': { provider: 'scripted', model: 'scripted', system: 'You are…', tools: ['read'], toolsHash: 'abc' },
+  'request/header': {
+    provider: 'scripted',
+    model: 'scripted',
+    system: 'You are…',
+    tools: ['read'],
+    toolsHash: 'abc',
+    sampling: { temperature: 0.7, topP: 1, seed: 7 },
+  },
   'assistant/chunk': { turn: 1, step: 1, messageId: 'm2', kind: 'text', text: 'I will read' },
   'assistant/message': {
     turn: 1,

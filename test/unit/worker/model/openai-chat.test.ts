@@ -579,6 +579,10 @@ t.test('the request', async (t) => {
     await ask({ tokens: 1 }, { config: { thinking: 'off' }, request: { ...hello, tools: [], messages, maxOutputTokens: 7 } });
     t.same(lastBody().thinking, { type: 'disabled' });
     t.equal(lastBody().max_tokens, 7);
+    await ask({ tokens: 1 }, { config: { sampling: { temperature: 0, seed: 3 } }, request: { ...hello, messages } });
+    t.match(lastBody(), { temperature: 0, seed: 3, thinking: { type: 'enabled' } });
+    t.notOk('top_p' in lastBody());
+    await ask({ tokens: 1 }, { config: { thinking: 'off' }, request: { ...hello, tools: [], messages, maxOutputTokens: 7 } });
     t.notOk('reasoning_effort' in lastBody() || 'tools' in lastBody() || 'reasoning_content' in lastBody().messages[2]);
   });
 
