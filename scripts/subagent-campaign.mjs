@@ -141,6 +141,8 @@ async function throughServer() {
       if (isCancelled && random() < 0.7) chosen[0] = 'slow';
       const prompt = server.startPrompt(session, chosen.map(delegate).join('\n'));
       if (isCancelled) {
+        // The scripted model would give the script of a prompt that it never answered to the next one.
+        await server.next(({ params }) => params?.update?.status === 'in_progress', 'a delegation that has begun');
         await delay(random() * 600);
         server.notify('session/cancel', { sessionId: session });
       }
