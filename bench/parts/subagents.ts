@@ -91,13 +91,14 @@ async function measure(bench: BenchRun, rig: Rig, provider: string, what: string
   const starts: number[] = [];
   const totals: number[] = [];
   const ends: number[] = [];
+  const warm = rig.children().length;
   if (provider === 'pooled') await rig.delegate('pooled say hello');
   for (let i = 0; i < samples; i += 1) {
     const { totalMs, startMs, ok } = await rig.delegate(`${provider} say hello`);
     bench.check(ok ? 0 : 1, `${what}: result`);
     starts.push(startMs);
     totals.push(totalMs);
-    if (provider === 'fresh') ends.push(await untilGone(rig));
+    if (provider === 'fresh') ends.push(await untilGone(rig, warm));
   }
   const gone = ends.length === 0 ? '' : `; ${median(ends).toFixed(0)} / ${Math.max(...ends).toFixed(0)} until its process is gone`;
   bench.figure({
@@ -108,17 +109,15 @@ async function measure(bench: BenchRun, rig: Rig, provider: string, what: string
   });
 }
 
-async function untilGone(rig: Rig): Promise<number> {
+/** `warm` children of the pool stay. */
+async function untilGone(rig: Rig, warm: number): Promise<number> {
   const start = performance.now();
-  // Those of the pool stay.
-  while (rig.children().length > poolSize) {
+  while (rig.children().length > warm) {
     if (performance.now() - start > goneDeadlineMs) throw new Error('a child process did not end');
     await sleep(2);
   }
   return performance.now() - start;
 }
-
-const poolSize = 1;
 
 async function childMemory(bench: BenchRun, rig: Rig): Promise<void> {
   const before = { mb: rig.agent.pssMb(), children: new Set(rig.children()) };
