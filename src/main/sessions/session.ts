@@ -62,7 +62,8 @@ export class Session {
   /** Monotonic milliseconds of the last end of work; the longest idle session is parked first. */
   idleSince = performance.now();
   readonly #parts: SessionParts;
-  readonly #prompts: PromptQueue;
+  /** Only while there is a prompt: most open sessions of a large run have none. */
+  #prompts: PromptQueue | undefined;
   readonly #crashes = new CrashCounter();
   #attached: AttachedSession | undefined;
   #attaching: Promise<AttachedSession> | undefined;
@@ -75,15 +76,6 @@ export class Session {
     this.identity = identity;
     this.#parts = parts;
     this.mode = identity.options.mode ?? parts.config.session.mode;
-    this.#prompts = new PromptQueue({
-      ...parts,
-      sessionId: identity.id,
-      attached: () => this.#attached,
-      attach: () => this.#attach(),
-      onEnded: () => {
-        this.idleSince = performance.now();
-      },
-    });
   }
 
   get attached(): AttachedSession | undefined {
@@ -92,12 +84,12 @@ export class Session {
 
   /** True when the session holds a thread that it does not need now. */
   get isIdleOnThread(): boolean {
-    const hasWork = this.#prompts.size > 0 || this.#errands > 0;
+    const hasWork = this.unsettledPrompts > 0 || this.#errands > 0;
     return this.#attached !== undefined && !hasWork && this.#attaching === undefined && this.#parking === undefined;
   }
 
   get unsettledPrompts(): number {
-    return this.#prompts.size;
+    return this.#prompts?.size ?? 0;
   }
 
   /**
@@ -108,12 +100,13 @@ export class Session {
    */
   prompt(content: readonly PromptBlock[], options: PromptOptions, signal: AbortSignal): Promise<PromptResult> {
     if (this.#closed) throw new ServerError('SHUTTING_DOWN', 'The session is being closed and takes no new prompt.');
+    this.#prompts ??= this.#createQueue();
     return this.#prompts.add(content, options, signal);
   }
 
   /** Ends the running turn and drops the queued ones: each answers `cancelled`. */
   cancel(): void {
-    this.#prompts.cancel();
+    this.#prompts?.cancel();
   }
 
   /** Also of the sessions that work for this one. @throws ServerError ATTACH_FAILED or what the log refuses with */
@@ -159,20 +152,35 @@ export class Session {
   async close(): Promise<void> {
     this.#closed = true;
     this.cancel();
-    await this.#prompts.allAnswered();
+    await this.#prompts?.allAnswered();
     await this.#leaveThread();
   }
 
   /** Teardown: prompts answer `cancelled` at once, their turns end `disposed`, the log is flushed. */
   async dispose(): Promise<void> {
     this.#closed = true;
-    this.#prompts.abandon();
+    this.#prompts?.abandon();
     await this.#leaveThread();
   }
 
   /** The server itself failed: prompts answer with the error. */
   fail(error: ServerError): void {
-    this.#prompts.fail(error);
+    this.#prompts?.fail(error);
+  }
+
+  #createQueue(): PromptQueue {
+    const queue = new PromptQueue({
+      ...this.#parts,
+      sessionId: this.identity.id,
+      attached: () => this.#attached,
+      attach: () => this.#attach(),
+      onEnded: () => {
+        this.idleSince = performance.now();
+        // Its last turn has unwound: the next prompt cannot overtake it in a queue of its own.
+        if (queue.size === 0 && this.#prompts === queue) this.#prompts = undefined;
+      },
+    });
+    return queue;
   }
 
   /** A session that is on no thread yet waits for a slot as a turn does: where threads are not shared none may be free. */
