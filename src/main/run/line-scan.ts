@@ -17,7 +17,8 @@ export interface ScannedLine {
   readonly tooLong: boolean;
 }
 
-const chunkBytes = 1024 * 1024;
+/** Small, since most logs of jobs are: a large buffer for each would cost more than reading them. */
+const chunkBytes = 64 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -43,12 +44,13 @@ export async function* scanLines(file: FileHandle, maxLineBytes: number): AsyncG
     const { bytesRead } = await file.read(chunk, 0, chunkBytes, position);
     if (bytesRead === 0) break;
     position += bytesRead;
+    const read = chunk.subarray(0, bytesRead);
     let start = 0;
-    for (let end = chunk.indexOf(LF); end !== -1 && end < bytesRead; end = chunk.indexOf(LF, start)) {
-      yield take(chunk.subarray(start, end), true);
+    for (let end = read.indexOf(LF); end !== -1; end = read.indexOf(LF, start)) {
+      yield take(read.subarray(start, end), true);
       start = end + 1;
     }
-    const rest = chunk.subarray(start, bytesRead);
+    const rest = read.subarray(start);
     // Over the limit only the length is kept.
     if (heldBytes + rest.length <= maxLineBytes) held.push(Buffer.from(rest));
     else held = [];

@@ -28,7 +28,7 @@ const longestLine = 64 * 1024 * 1024;
 /** O_NONBLOCK: opening a planted FIFO must not wait for a writer. */
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Flat memory; gives the event loop a turn with each megabyte. Rejects only with what the sink throws. */
+/** Flat memory; gives the event loop a turn with each chunk. Rejects only with what the sink throws. */
 export async function readSessionLog(path: string, sink: LogSink): Promise<LogReading> {
   const items = readItems(path);
   let damaged = 0;
