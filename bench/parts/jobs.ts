@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
-import type { AgentProcess } from '../load/agent-process.ts';
 import { cli, runJob, script, serverFlags, startJobServer, toolCallsPerJob, undone, Workspaces } from '../load/scripted-jobs.ts';
 import type { BenchRun, Part } from '../run.ts';
 
@@ -163,19 +162,14 @@ async function runnerOverhead(bench: BenchRun, workspaces: Workspaces, plan: Run
 
 /** The last readings before both have ended; what comes within the last few milliseconds is not seen. */
 async function cpuUntilExit(runnerPid: number, ended: Promise<unknown>): Promise<{ runnerMs: number; serverMs: number }> {
-  let over = false;
-  void ended.then(() => {
-    over = true;
-  });
   const last = { runnerMs: 0, serverMs: 0 };
-  while (!over) {
+  while ((await Promise.race([ended, sleep(20)])) === undefined) {
     try {
       last.runnerMs = processCpuMs(runnerPid);
       for (const pid of childrenOf(runnerPid)) last.serverMs = Math.max(last.serverMs, processCpuMs(pid));
     } catch {
       // It ended between two reads.
     }
-    await sleep(20);
   }
   return last;
 }

@@ -103,14 +103,11 @@ t.test('a command with a metacharacter anywhere never matches, quoted or not', a
   const plain = fc.stringMatching(/^[a-z]{1,6}(?: [a-z='"-]{1,6}){0,4}$/);
   const arbitrary = fc.string({ unit: fc.constantFrom(...'ab =-\'"./'.split(''), ...metacharacters), maxLength: 20 });
   const line = fc.tuple(fc.oneof(plain, arbitrary, fc.string({ unit: 'binary' })), fc.constantFrom(...metacharacters), fc.nat());
-  fc.assert(
-    fc.property(line, ([text, character, at]) => {
-      const place = at % (text.length + 1);
-      return !isAllowed(text.slice(0, place) + character + text.slice(place));
-    }),
-    { numRuns: 3000 },
-  );
-  t.pass('3000 lines');
+  const property = fc.property(line, ([text, character, at]) => {
+    const place = at % (text.length + 1);
+    return !isAllowed(text.slice(0, place) + character + text.slice(place));
+  });
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 3000 }));
 });
 
 t.test('what is taken as one argv is the same argv for the shell', async (t) => {

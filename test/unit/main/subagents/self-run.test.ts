@@ -1,11 +1,12 @@
 import t from 'tap';
+import type { PromptResult } from '../../../../src/main/sessions/pending-prompt.ts';
+import { resultOfFailure, resultOfTurn } from '../../../../src/main/subagents/self-result.ts';
 import type { SelfRunParts } from '../../../../src/main/subagents/self-run.ts';
 import { SelfRun } from '../../../../src/main/subagents/self-run.ts';
-import { resultOfFailure, resultOfTurn } from '../../../../src/main/subagents/self-result.ts';
-import type { PromptResult } from '../../../../src/main/sessions/pending-prompt.ts';
 import { ServerError } from '../../../../src/shared/errors.ts';
 import { noUsage, type TurnUsage } from '../../../../src/shared/events.ts';
 import type { SubagentActivity, SubagentProvider } from '../../../../src/shared/subagent-protocol.ts';
+import { IdleWatch } from '../../../../src/shared/subagents/idle-watch.ts';
 import type { PermissionRequest } from '../../../../src/shared/thread-protocol.ts';
 import { provider } from '../../worker/subagents/fake-agents.ts';
 
@@ -98,14 +99,17 @@ t.test('a cancel settles at once with what was said, and the turn ends behind it
   t.ok(session.disposed);
 });
 
+/** Three times the limit of the run below, by a watch that nothing excuses. */
+const silenceOver = (): Promise<void> => new IdleWatch(120, () => false).expired;
+
 t.test('silence ends a run, but not while a tool works or a question waits', async (t) => {
   const { run, session } = start({ idleTimeoutMs: 40, permission: 'ask' });
   run.take([tool('in_progress')]);
-  await new Promise((resolve) => setTimeout(resolve, 120));
+  await silenceOver();
   t.ok(run.isRunning, 'a tool works');
   const answer = run.questions.decide(question());
   run.take([tool('completed')]);
-  await new Promise((resolve) => setTimeout(resolve, 120));
+  await silenceOver();
   t.ok(run.isRunning, 'a question waits');
   run.questions.answer('q1', true);
   t.same(await answer, { outcome: 'selected', optionId: 'o' });
