@@ -150,9 +150,19 @@ t.test('stop reasons', async (t) => {
   );
 });
 
+/** A poll may end between two pieces of one text. */
+function textMerged(activities: readonly SubagentActivity[]): SubagentActivity[] {
+  return activities.reduce<SubagentActivity[]>((merged, activity) => {
+    const last = merged.at(-1);
+    if (last?.kind !== 'text' || activity.kind !== 'text') return [...merged, activity];
+    return [...merged.slice(0, -1), { kind: 'text', text: last.text + activity.text }];
+  }, []);
+}
+
 t.test('what a child does is told: plan, calls, text, images, cost', async (t) => {
   const rig = new SubagentRig(t, [badProvider('works')]);
-  const { result, activities } = await rig.run();
+  const { result, activities: told } = await rig.run();
+  const activities = textMerged(told);
   const call = { kind: 'tool', childCallId: 't1', title: 'Read file', toolKind: 'read' };
   const image = activities.find((activity) => activity.kind === 'image');
   t.same(
