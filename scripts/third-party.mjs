@@ -151,8 +151,8 @@ const checks = {
     expectParts(await bench.acpx('--approve-all', ...brief, 'prompt', '-s', 'one', 'edit n.txt /hello/bye/\nsay second'), ['second']);
     await bench.none('the idle server did not end', (line) => line.includes('cli.js'));
     const third = await bench.acpx('--approve-all', ...long, 'prompt', '-s', 'one', 'read n.txt\nsay third');
-    expectParts(third, ['session/load', 'bye', 'third', '[done] end_turn']);
-    expect(!third.output.includes('session/new'), 'the session was not loaded but replaced', third.output);
+    expectParts(third, ['session/resume', 'bye', 'third', '[done] end_turn']);
+    expect(!third.output.includes('session/new'), 'the session was not resumed but replaced', third.output);
   },
   'a running command is cancelled': async (bench) => {
     const prompt = bench.acpx('--approve-all', ...long, 'prompt', '-s', 'one', `run touch started; ${sleepMark}`);
