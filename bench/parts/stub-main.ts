@@ -37,6 +37,8 @@ const services = (): MainServices => {
   return {
     requestPermission: refuse,
     withdrawPermission: refuse,
+    askClient: refuse,
+    withdrawClientRequest: refuse,
     log: refuse,
     acquireModelSlot: refuse,
     releaseModelSlot: refuse,

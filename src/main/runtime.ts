@@ -7,6 +7,7 @@ import type { ServerConfig } from '../shared/config.ts';
 import { ServerError } from '../shared/errors.ts';
 import type { PermissionMode } from '../shared/events.ts';
 import type { MainServices } from '../shared/thread-protocol.ts';
+import type { ClientChannel } from './acp/client-channel.ts';
 import type { PermissionChannel } from './acp/permission-channel.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { laneSlots } from './limiter/lane-slots.ts';
@@ -35,6 +36,7 @@ export interface RuntimeParts {
   readonly writer: FrameWriter;
   readonly diagnostics: Diagnostics;
   readonly permissions: PermissionChannel;
+  readonly clientChannel: ClientChannel;
 }
 
 interface StartedParts {
@@ -55,7 +57,7 @@ export class Runtime {
   readonly #watchdog: Watchdog;
 
   static async start(parts: RuntimeParts): Promise<Runtime> {
-    const { config, diagnostics, permissions } = parts;
+    const { config, diagnostics, permissions, clientChannel } = parts;
     const serverNonce = randomUUID();
     const limiter = new ModelLimiter(config.limiter);
     const telemetry = new Telemetry({
@@ -80,13 +82,14 @@ export class Runtime {
       ownDirectories: [config.stateDir, ...parts.configDirectories],
       writer: parts.writer,
       diagnostics,
-      services: (lane) => servicesFor(lane, { permissions, diagnostics, limiter, telemetry, self: () => runtime.#self }),
+      services: (lane) => servicesFor(lane, { permissions, clientChannel, diagnostics, limiter, telemetry, self: () => runtime.#self }),
       counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
       onLeft: (sessionId) => limiter.releaseSession(sessionId),
       // A session that lost its thread leaves open requests and processes behind.
       onDeparted: async (sessionId) => {
         permissions.withdrawSession(sessionId);
+        clientChannel.withdrawSession(sessionId);
         await Promise.all([broker.releaseOwner(sessionId), runtime.#self.releaseOwner(sessionId)]);
       },
     });
@@ -145,6 +148,7 @@ export class Runtime {
 
 interface ServiceParts {
   readonly permissions: PermissionChannel;
+  readonly clientChannel: ClientChannel;
   readonly diagnostics: Diagnostics;
   readonly limiter: ModelLimiter;
   readonly telemetry: Telemetry;
@@ -152,7 +156,8 @@ interface ServiceParts {
   readonly self: () => SelfProvider;
 }
 
-function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter, telemetry, self }: ServiceParts): MainServices {
+function servicesFor(lane: ThreadLane, parts: ServiceParts): MainServices {
+  const { permissions, clientChannel, diagnostics, limiter, telemetry, self } = parts;
   return {
     ...laneSlots(limiter, lane.drained),
     ...subagentServices(self),
@@ -167,6 +172,8 @@ function servicesFor(lane: ThreadLane, { permissions, diagnostics, limiter, tele
       self().withdraw(sessionId, requestKey);
       permissions.withdraw(sessionId, requestKey);
     },
+    askClient: (request) => clientChannel.ask(lane, request),
+    withdrawClientRequest: async (sessionId, requestKey) => clientChannel.withdraw(sessionId, requestKey),
     reportTrace: async (trace) => telemetry.takeTrace(trace),
     log: async (level, message) => diagnostics.log(level, message),
   };

@@ -6,6 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { AgentConnection } from '@agentclientprotocol/sdk';
 import type { ServerConfig } from '../shared/config.ts';
 import { createAgentApp } from './acp/agent-app.ts';
+import { ClientChannel } from './acp/client-channel.ts';
 import { PermissionChannel } from './acp/permission-channel.ts';
 import { Diagnostics } from './diagnostics.ts';
 import type { Runtime, RuntimeParts } from './runtime.ts';
@@ -36,6 +37,7 @@ class Server {
   readonly #options: ServeOptions;
   readonly #diagnostics: Diagnostics;
   readonly #permissions: PermissionChannel;
+  readonly #clientChannel: ClientChannel;
   readonly #stopped: ReturnType<typeof onceStopped>;
   readonly #writer: FrameWriter;
   readonly #stream: AgentStream;
@@ -51,6 +53,10 @@ class Server {
     this.#permissions = new PermissionChannel(
       () => this.#connection?.client,
       (sessionId) => this.#runtime?.sessions.find(sessionId)?.identity,
+    );
+    this.#clientChannel = new ClientChannel(
+      () => this.#connection?.client,
+      (sessionId) => this.#runtime?.sessions.find(sessionId) !== undefined,
     );
     this.#stopped = onceStopped(this.#diagnostics, () => this.#runtime?.killChildrenNow());
     this.#writer = new FrameWriter(output, {
@@ -115,6 +121,7 @@ class Server {
       writer: this.#writer,
       diagnostics: this.#diagnostics,
       permissions: this.#permissions,
+      clientChannel: this.#clientChannel,
     });
     return this.#runtime;
   }

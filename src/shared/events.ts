@@ -32,7 +32,8 @@ export interface TokenUsage {
   readonly reasoningTokens: number;
 }
 
-export type PermissionMode = 'ask' | 'accept-edits' | 'read-only' | 'full-access';
+/** `plan` is read-only until the person approves a plan. */
+export type PermissionMode = 'ask' | 'accept-edits' | 'read-only' | 'full-access' | 'plan';
 
 /** A prompt's blocks after flattening: text, and links as bracketed text. */
 export interface PromptText {
@@ -46,7 +47,23 @@ export interface PromptLink {
   readonly name: string;
 }
 
-export type PromptBlock = PromptText | PromptLink;
+/** `data` is base64, bounded when it comes in. */
+export interface PromptImage {
+  readonly type: 'image';
+  readonly mimeType: string;
+  readonly data: string;
+  readonly uri?: string;
+}
+
+/** A text resource that the client put into the prompt itself. */
+export interface PromptResource {
+  readonly type: 'resource';
+  readonly uri: string;
+  readonly text: string;
+  readonly mimeType?: string;
+}
+
+export type PromptBlock = PromptText | PromptLink | PromptImage | PromptResource;
 
 /** Raw call as the model made it. `arguments` is the JSON text, possibly broken. */
 export interface ToolCallRequest {

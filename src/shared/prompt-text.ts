@@ -10,7 +10,18 @@ export function promptText(blocks: readonly PromptBlock[]): string {
 }
 
 function blockText(block: PromptBlock): string {
-  return block.type === 'text' ? block.text : `[resource ${quoted(block.name)} ${quoted(block.uri)}]`;
+  switch (block.type) {
+    case 'text':
+      return block.text;
+    case 'resource_link':
+      return `[resource ${quoted(block.name)} ${quoted(block.uri)}]`;
+    case 'image':
+      return `[image ${quoted(block.mimeType)}]`;
+    case 'resource':
+      return `[resource ${quoted(block.uri)}]\n${block.text}`;
+    default:
+      return block satisfies never;
+  }
 }
 
 /** What comes from outside must neither open a new line of the prompt nor get out of its brackets. */

@@ -13,6 +13,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { SessionSettings } from './config.ts';
 import type { JsonValue, WireError } from './errors.ts';
 import type { BudgetName, PermissionMode, PromptBlock, TurnUsage } from './events.ts';
+import type { McpServerSpec } from './mcp-protocol.ts';
 import type { ModelSlotServices, SlotRelease } from './model-slots.ts';
 import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentApi } from './subagent-protocol.ts';
@@ -35,6 +36,10 @@ export interface SessionTask {
   readonly settings: SessionSettings;
   /** What the client asked for; those of the log's header are among them. */
   readonly options: SessionOptions;
+  /** Canonical directories beside the `cwd` that belong to the workspace now; given with each new, load, resume and fork. */
+  readonly additionalDirectories?: readonly string[];
+  /** Servers whose tools the session gets; given with each new, load, resume and fork. May hold secrets: never logged. */
+  readonly mcpServers?: readonly McpServerSpec[];
   /** Works for a session of this server: its updates go to no client, and what it does is reported to main. */
   readonly audience?: 'parent';
   /** Sends the log and follows it; takes no lock and writes nothing. */
@@ -44,8 +49,18 @@ export interface SessionTask {
   readonly port: MessagePort;
 }
 
+/** What the client said of itself. A member that is absent is not supported. */
 export interface ClientTraits {
+  /** Shows commands as terminals of its own (`_meta.terminal_output`). */
   readonly terminalOutput: boolean;
+  /** `fs/read_text_file`: it may hold a version of a file that is not on the disk. */
+  readonly readTextFile?: boolean;
+  readonly writeTextFile?: boolean;
+  /** `elicitation/create` with forms. */
+  readonly elicitationForm?: boolean;
+  readonly booleanOptions?: boolean;
+  readonly notices?: boolean;
+  readonly compaction?: boolean;
 }
 
 /** First message on the session port. `ports` is present when the session is the first one on its thread. */
@@ -173,12 +188,37 @@ export type PermissionAnswer =
   | { readonly outcome: 'selected'; readonly optionId: string }
   | { readonly outcome: 'cancelled' | 'unavailable' };
 
+/** A request to the client in the name of a session, other than a permission. */
+export interface ClientRequest {
+  readonly sessionId: string;
+  /** Unique per session; names the request in `withdrawClientRequest`. */
+  readonly requestKey: string;
+  readonly method: 'fs/read_text_file' | 'fs/write_text_file' | 'elicitation/create';
+  /** Ready for the wire; its `sessionId` is the one above. */
+  readonly params: object;
+  /** The batch that must be on the wire before it; `0` for none. */
+  readonly afterBatch: number;
+  /** `0` waits for as long as the client takes. */
+  readonly timeoutMs: number;
+}
+
+/** `result` is what the client sent, unchecked. `code` is JSON-RPC's. */
+export type ClientAnswer =
+  | { readonly kind: 'result'; readonly result: unknown }
+  | { readonly kind: 'error'; readonly code: number; readonly message: string }
+  /** The client is gone, does not have the method, did not answer in time, or the request was taken back. */
+  | { readonly kind: 'unavailable' | 'withdrawn' | 'timeout' };
+
 /** What a session thread calls on main. */
 /** The {@link SubagentApi} is that of the provider `self`. */
 export interface MainServices extends ModelSlotServices, TraceServices, SubagentApi {
   requestPermission(request: PermissionRequest): Promise<PermissionAnswer>;
   /** The turn was cancelled: `$/cancel_request` goes to the client and a late answer is dropped. */
   withdrawPermission(sessionId: string, requestKey: string): Promise<void>;
+  /** Asks the client. Fulfils always; several may be open at once, answered in any order. Only for what {@link ClientTraits} allows. */
+  askClient(request: ClientRequest): Promise<ClientAnswer>;
+  /** `$/cancel_request` goes to the client and a late answer is dropped. Unknown keys are ignored. */
+  withdrawClientRequest(sessionId: string, requestKey: string): Promise<void>;
   /** What a session does that works for another one of this server. */
   reportSubagentActivity(sessionId: string, activities: readonly SubagentActivity[]): Promise<void>;
   /** A line for stderr, subject to the log level. */

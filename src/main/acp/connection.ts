@@ -2,9 +2,10 @@
  * The connection as its client described it in `initialize`: what it can show, and how much of a session it wants to see.
  * Read when a session is made or opened, and fixed for that session then.
  */
-import type { InitializeRequest } from '@agentclientprotocol/sdk';
+import type { ClientCapabilities, InitializeRequest } from '@agentclientprotocol/sdk';
 import type { Profile } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
+import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { ConnectionView } from '../sessions/session-table.ts';
 import { requestedProfile } from './meta/profile.ts';
 
@@ -21,7 +22,7 @@ export class Connection {
   /** @throws ServerError INVALID_PARAMS for a profile that there is not; the connection stays as it was */
   initialize({ clientCapabilities }: InitializeRequest): void {
     const profile = requestedProfile(clientCapabilities) ?? this.#defaultProfile;
-    this.#view = { profile, client: { terminalOutput: clientCapabilities?._meta?.['terminal_output'] === true } };
+    this.#view = { profile, client: clientTraits(clientCapabilities) };
   }
 
   get view(): ConnectionView {
@@ -37,4 +38,23 @@ export class Connection {
     if (this.profile === 'editor') return;
     throw new ServerError('METHOD_NOT_FOUND', `Method not found: ${method}`, { data: { method } });
   }
+}
+
+/** A capability that is not said to be there is not there. */
+function clientTraits(capabilities: ClientCapabilities | undefined): ClientTraits {
+  const { fs, elicitation, session, _meta } = capabilities ?? {};
+  return {
+    terminalOutput: _meta?.['terminal_output'] === true,
+    readTextFile: fs?.readTextFile === true,
+    writeTextFile: fs?.writeTextFile === true,
+    elicitationForm: isOffered(elicitation?.form),
+    booleanOptions: isOffered(session?.configOptions?.boolean),
+    notices: isOffered(session?.notices),
+    compaction: isOffered(session?.compaction),
+  };
+}
+
+/** Object markers: `{}` is supported, `null` and absent are not. */
+function isOffered(marker: unknown): boolean {
+  return typeof marker === 'object' && marker !== null;
 }

@@ -9,6 +9,7 @@ const modes: Record<PermissionMode, { readonly name: string; readonly descriptio
   ask: { name: 'Ask', description: 'Commands ask first, and so do writes outside the workspace or to control files.' },
   'accept-edits': { name: 'Accept edits', description: 'File edits run without asking, control files excepted; commands ask.' },
   'read-only': { name: 'Read only', description: 'Nothing is changed and no command runs.' },
+  plan: { name: 'Plan', description: 'Reads and searches only, until you approve a plan.' },
   'full-access': { name: 'Full access', description: 'Everything runs without asking.' },
 };
 

@@ -11,7 +11,7 @@ import type { PromptBlock } from '../../shared/events.ts';
  */
 export function promptContent(blocks: readonly ContentBlock[]): PromptBlock[] {
   const content = blocks.map(promptBlock);
-  const saysSomething = content.some((block) => block.type === 'resource_link' || block.text.trim() !== '');
+  const saysSomething = content.some((block) => block.type !== 'text' || block.text.trim() !== '');
   if (!saysSomething) throw new ServerError('EMPTY_PROMPT', 'The prompt holds no text and no resource link.');
   return content;
 }

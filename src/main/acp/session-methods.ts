@@ -23,26 +23,27 @@ import { requireCredentials } from './initialize.ts';
 import { refusal } from './meta/extension.ts';
 import { newSessionOptions, openSessionOptions } from './meta/session-options.ts';
 import { modeState, parseModeId } from './modes.ts';
+import { sessionWorkspace } from './session-workspace.ts';
 
 export async function newSession(parts: AgentAppParts, connection: Connection, params: NewSessionRequest): Promise<NewSessionResponse> {
   refuseWhereOneOnlyLooks(parts);
-  refuseUnsupported(params);
+  const workspace = await sessionWorkspace(params);
   const options = await newSessionOptions(params, parts.config.session);
   requireCredentials(parts.config.session.model);
-  const session = await (await parts.sessions()).create(params.cwd, connection.view, options);
+  const session = await (await parts.sessions()).create(params.cwd, connection.view, options, workspace);
   return { sessionId: session.identity.id, ...modesFor(connection, session.mode) };
 }
 
 export async function loadSession(parts: AgentAppParts, connection: Connection, params: LoadSessionRequest): Promise<LoadSessionResponse> {
   connection.refuseUnlessEditor(methods.agent.session.load);
-  refuseUnsupported(params);
+  const workspace = await sessionWorkspace(params);
   const { readOnly, ...options } = openSessionOptions(params);
   const sessions = await parts.sessions();
   if (readOnly === true || parts.config.lookOnly) {
     if (Object.keys(options).length > 0) throw refusal('readOnly', 'a session that is only looked at takes neither mode nor env.');
     return modesFor(connection, await sessions.view(params.sessionId, params.cwd, connection.view));
   }
-  const session = await sessions.load(params.sessionId, params.cwd, connection.view, options);
+  const session = await sessions.load({ id: params.sessionId, cwd: params.cwd, view: connection.view, workspace }, options);
   return modesFor(connection, session.mode);
 }
 
@@ -52,10 +53,13 @@ export async function resumeSession(
   params: ResumeSessionRequest,
 ): Promise<ResumeSessionResponse> {
   refuseWhereOneOnlyLooks(parts);
-  refuseUnsupported(params);
+  const workspace = await sessionWorkspace(params);
   const { readOnly, ...options } = openSessionOptions(params);
   if (readOnly === true) throw refusal('readOnly', 'nothing is shown by session/resume; use session/load.');
-  const session = await (await parts.sessions()).resume(params.sessionId, params.cwd, connection.view, options);
+  const session = await (await parts.sessions()).resume(
+    { id: params.sessionId, cwd: params.cwd, view: connection.view, workspace },
+    options,
+  );
   return modesFor(connection, session.mode);
 }
 
@@ -96,17 +100,4 @@ function refuseWhereOneOnlyLooks({ config }: AgentAppParts): void {
   if (!config.lookOnly) return;
   const message = 'This server was started only to look at sessions (look_only): use session/load.';
   throw new ServerError('SESSION_READ_ONLY', message, { data: { setting: 'look_only' } });
-}
-
-function refuseUnsupported(params: { readonly mcpServers?: unknown[] | null; readonly additionalDirectories?: unknown[] | null }): void {
-  if ((params.mcpServers?.length ?? 0) > 0) {
-    throw new ServerError('INVALID_PARAMS', 'mcpServers must be empty: this server does not connect to MCP servers.', {
-      data: { field: 'mcpServers' },
-    });
-  }
-  if ((params.additionalDirectories?.length ?? 0) > 0) {
-    throw new ServerError('INVALID_PARAMS', 'additionalDirectories must be empty: a session works in its cwd.', {
-      data: { field: 'additionalDirectories' },
-    });
-  }
 }

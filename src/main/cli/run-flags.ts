@@ -88,7 +88,7 @@ export interface RunFlags {
 }
 
 const where = 'command line';
-const modes: readonly PermissionMode[] = ['ask', 'accept-edits', 'read-only', 'full-access'];
+const modes: readonly PermissionMode[] = ['ask', 'accept-edits', 'read-only', 'full-access', 'plan'];
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** @throws ServerError CONFIG_INVALID for the first value that is wrong */

@@ -10,6 +10,7 @@ import { type ListOptions, listSessions, type SessionPage } from '../../shared/l
 import { readSessionHeader } from '../../shared/log/read-header.ts';
 import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
+import type { SessionWorkspace } from '../threads/session-task.ts';
 import { ReadOnlyViews } from './read-only-views.ts';
 import { type ServerStatus, serverStatus } from './server-status.ts';
 import { Session, type SessionIdentity, type SessionParts } from './session.ts';
@@ -17,6 +18,14 @@ import { canonicalDirectory } from './working-directory.ts';
 
 /** How the connection sees its sessions. */
 export type ConnectionView = Pick<SessionIdentity, 'client' | 'profile'>;
+
+/** A stored session that is to be opened. */
+export interface WantedSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly view: ConnectionView;
+  readonly workspace?: SessionWorkspace;
+}
 
 export class SessionTable {
   readonly #parts: SessionParts;
@@ -39,7 +48,7 @@ export class SessionTable {
   }
 
   /** Writes the session's header and opens it; no thread is touched. @throws ServerError CWD_INVALID, LOG_WRITE_FAILED, SHUTTING_DOWN */
-  async create(cwd: string, view: ConnectionView, options: SessionOptions): Promise<Session> {
+  async create(cwd: string, view: ConnectionView, options: SessionOptions, workspace: SessionWorkspace = {}): Promise<Session> {
     this.#refuseWhenClosing();
     const canonicalCwd = await canonicalDirectory(cwd);
     const { stateDir, agentName, agentVersion } = this.#parts.config;
@@ -54,7 +63,7 @@ export class SessionTable {
     };
     this.#refuseWhenClosing();
     const paths = createSessionFile(stateDir, header);
-    return this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options });
+    return this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options, workspace });
   }
 
   /**
@@ -63,13 +72,13 @@ export class SessionTable {
    * @throws ServerError SESSION_NOT_FOUND, SESSION_ALREADY_OPEN, CWD_INVALID, CWD_MISMATCH, LOG_CORRUPT, LOG_VERSION,
    * SESSION_LOCKED, SHUTTING_DOWN; nothing stays open then
    */
-  load(id: string, cwd: string, view: ConnectionView, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
-    return this.#openStored({ id, cwd, view }, given, (session) => session.replay());
+  load(wanted: WantedSession, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
+    return this.#openStored(wanted, given, (session) => session.replay());
   }
 
   /** The same without the history: nothing is sent. @throws ServerError as {@link load} */
-  resume(id: string, cwd: string, view: ConnectionView, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
-    return this.#openStored({ id, cwd, view }, given, (session) => session.resume());
+  resume(wanted: WantedSession, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
+    return this.#openStored(wanted, given, (session) => session.resume());
   }
 
   /**
@@ -126,11 +135,11 @@ export class SessionTable {
   }
 
   async #openStored(
-    wanted: { readonly id: string; readonly cwd: string; readonly view: ConnectionView },
+    wanted: WantedSession,
     { mode, env }: Pick<SessionOptions, 'env' | 'mode'>,
     start: (session: Session) => Promise<void>,
   ): Promise<Session> {
-    const { id, cwd, view } = wanted;
+    const { id, cwd, view, workspace = {} } = wanted;
     return await this.#reserved(id, async () => {
       // Its lock would not keep it apart: that keeps other servers away.
       if (this.#parts.worksForAnother(id)) {
@@ -140,7 +149,14 @@ export class SessionTable {
       }
       const { header, canonicalCwd } = await this.#checkStored(id, cwd);
       const options = { ...header.options, ...(env === undefined ? {} : { env }) };
-      const session = this.#open({ id, cwd: canonicalCwd, paths: sessionPaths(this.#parts.config.stateDir, id), ...view, options });
+      const session = this.#open({
+        id,
+        cwd: canonicalCwd,
+        paths: sessionPaths(this.#parts.config.stateDir, id),
+        ...view,
+        options,
+        workspace,
+      });
       try {
         await start(session);
         if (mode !== undefined) await session.setMode(mode);

@@ -14,6 +14,7 @@ import type { ClientTraits, LoadOutcome } from '../../shared/thread-protocol.ts'
 import type { AttachedSession } from '../threads/attached-session.ts';
 import { endOrphans } from '../threads/end-orphans.ts';
 import type { ServerCounters } from '../telemetry/server-counters.ts';
+import type { SessionWorkspace } from '../threads/session-task.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
 import type { Admission } from './admission.ts';
 import { CrashCounter } from './crash-counter.ts';
@@ -52,6 +53,7 @@ export interface SessionIdentity {
   /** What of the session's events this connection is shown. */
   readonly profile: Profile;
   readonly options: SessionOptions;
+  readonly workspace?: SessionWorkspace;
   /** The session it works for, whose thread it is put on. */
   readonly beside?: AttachedSession;
 }

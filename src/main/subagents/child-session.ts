@@ -74,7 +74,7 @@ function budgetOf({ deadline, maxTokens, maxCostUsd, maxSteps, maxToolCalls }: S
   return limits.length === 0 ? undefined : Object.fromEntries(limits);
 }
 
-const byRights: readonly PermissionMode[] = ['read-only', 'ask', 'accept-edits', 'full-access'];
+const byRights: readonly PermissionMode[] = ['read-only', 'plan', 'ask', 'accept-edits', 'full-access'];
 
 function stricterMode(a: PermissionMode, b: PermissionMode): PermissionMode {
   return byRights.indexOf(a) < byRights.indexOf(b) ? a : b;

@@ -7,12 +7,9 @@
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
-import type { Profile, ServerConfig } from '../../shared/config.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import { releaseLostLock } from '../../shared/log/release-lost-lock.ts';
-import type { SessionPaths } from '../../shared/log/session-paths.ts';
-import type { SessionOptions } from '../../shared/session-options.ts';
-import type { ClientTraits, MainServices, SessionStarted, SessionTask, ThreadPorts } from '../../shared/thread-protocol.ts';
+import type { MainServices, SessionStarted, SessionTask, ThreadPorts } from '../../shared/thread-protocol.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { ServerCounters } from '../telemetry/server-counters.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
@@ -22,28 +19,12 @@ import { Completions } from './completions.ts';
 import { hostBeside } from './host-beside.ts';
 import { spareTaskName } from './placement.ts';
 import { poolOptions } from './pool-options.ts';
+import { type ServerPlace, type SessionPlace, sessionTask } from './session-task.ts';
 import { ThreadLane } from './thread-lane.ts';
 
-export interface SessionPlace {
-  readonly sessionId: string;
-  readonly cwd: string;
-  readonly paths: SessionPaths;
-  readonly client: ClientTraits;
-  readonly profile: Profile;
-  readonly options: SessionOptions;
-  /** The session it works for: it is put on that one's thread, and nothing of it is written to the client. */
-  readonly beside?: AttachedSession;
-  /** Only to be looked at: its lock and its processes are not ours to clear. */
-  readonly readOnly?: true;
-}
-
-export interface SessionThreadsParts {
-  readonly config: ServerConfig;
+export interface SessionThreadsParts extends ServerPlace {
   /** The thread bundle. */
   readonly entryPath: string;
-  readonly serverNonce: string;
-  /** Absolute directories of this program's own state and settings. */
-  readonly ownDirectories: readonly string[];
   readonly writer: FrameWriter;
   readonly diagnostics: Diagnostics;
   readonly services: (lane: ThreadLane) => MainServices;
@@ -109,23 +90,8 @@ export class SessionThreads {
   async attach(place: SessionPlace): Promise<AttachedSession> {
     this.#refuseWhenClosing();
     const { port1, port2 } = new MessageChannel();
-    const { config, serverNonce } = this.#parts;
-    const task: SessionTask = {
-      sessionId: place.sessionId,
-      cwd: place.cwd,
-      logPath: place.paths.log,
-      lockPath: place.paths.lock,
-      spillDir: place.paths.spillDir,
-      ownDirectories: this.#parts.ownDirectories,
-      isolation: config.isolation,
-      serverNonce,
-      settings: { ...config.session, profile: place.profile },
-      options: place.options,
-      ...(place.readOnly === true ? { readOnly: true } : {}),
-      ...(place.beside === undefined ? {} : { audience: 'parent' }),
-      client: place.client,
-      port: port2,
-    };
+    const { serverNonce } = this.#parts;
+    const task = sessionTask(place, this.#parts, port2);
     const ended = place.beside === undefined ? this.#runCounted(task) : hostBeside(place.beside, task);
     try {
       const started = await this.#firstMessage(port1, ended);

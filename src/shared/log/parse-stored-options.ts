@@ -46,7 +46,7 @@ const isStoredOptions = members({
   depth: isWhole,
   maxDepth: isWhole,
   sampling: isSampling,
-  mode: oneOf('ask', 'accept-edits', 'read-only', 'full-access'),
+  mode: oneOf('ask', 'accept-edits', 'read-only', 'full-access', 'plan'),
 });
 
 /** The options, or `undefined` when they are not what this release writes. */

@@ -63,14 +63,16 @@ export function decideAccess(mode: PermissionMode, access: ResolvedAccess, conte
 
 /** What a mode refuses whatever a policy or a grant says: the text for the model, else `undefined`. */
 export function refusedByMode(mode: PermissionMode, access: ResolvedAccess): string | undefined {
-  if (mode !== 'read-only' || access.kind === 'none' || access.kind === 'read') return undefined;
-  if (access.kind !== 'delegate') return readOnlyText;
+  if ((mode !== 'read-only' && mode !== 'plan') || access.kind === 'none' || access.kind === 'read') return undefined;
+  if (access.kind !== 'delegate') return mode === 'plan' ? planText : readOnlyText;
   // A session of this server gets the same mode; what another program does is not known here.
   return access.provider === selfProvider ? undefined : readOnlyDelegationText;
 }
 
 const readOnlyText =
   'This session is read-only: commands and changes of files are refused, so nothing was done. Only the user can change the mode. Go on with reading and searching, or say what you would have changed.';
+const planText =
+  'This session is making a plan: commands and changes of files are refused until the person has approved one, so nothing was done. Go on with reading and searching.';
 const readOnlyDelegationText = `This session is read-only: it may delegate to the provider "${selfProvider}" alone, so nothing was done. Only the user can change the mode.`;
 
 interface Question {

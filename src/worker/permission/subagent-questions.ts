@@ -65,7 +65,7 @@ export class SubagentQuestions {
   #byMode(): Decision | undefined {
     const mode = this.#parts.mode();
     if (mode === 'full-access' && this.#parts.hasPolicy !== true) return { outcome: 'allow-once', by: 'mode' };
-    return mode === 'read-only' ? { outcome: 'reject', by: 'mode' } : undefined;
+    return mode === 'read-only' || mode === 'plan' ? { outcome: 'reject', by: 'mode' } : undefined;
   }
 
   async #askClient(asker: QuestionAsker, question: SubagentQuestion, signal: AbortSignal): Promise<Decision> {

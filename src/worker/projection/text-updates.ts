@@ -26,10 +26,27 @@ export function textUpdates(sessionUpdate: ChunkUpdateKind, messageId: string, t
 export function promptUpdates(messageId: string, blocks: readonly PromptBlock[]): SessionUpdate[] {
   return blocks.flatMap((block): SessionUpdate[] => {
     if (block.type === 'text') return textUpdates('user_message_chunk', messageId, block.text);
-    const budget = new ContentBudget();
-    const content: ContentBlock = { type: 'resource_link', uri: budget.take(block.uri), name: titleLine(block.name, 'link') };
-    return [{ sessionUpdate: 'user_message_chunk', messageId, content }];
+    return [{ sessionUpdate: 'user_message_chunk', messageId, content: promptBlockContent(block) }];
   });
+}
+
+function promptBlockContent(block: Exclude<PromptBlock, { type: 'text' }>): ContentBlock {
+  const budget = new ContentBudget();
+  switch (block.type) {
+    case 'resource_link':
+      return { type: 'resource_link', uri: budget.take(block.uri), name: titleLine(block.name, 'link') };
+    case 'image':
+      return { type: 'image', mimeType: block.mimeType, data: block.data, ...(block.uri === undefined ? {} : { uri: block.uri }) };
+    case 'resource': {
+      const { uri, text, mimeType } = block;
+      return {
+        type: 'resource',
+        resource: { uri: budget.take(uri), text: budget.take(text), ...(mimeType === undefined ? {} : { mimeType }) },
+      };
+    }
+    default:
+      return block satisfies never;
+  }
 }
 
 /** Says that the model is asked again and what the text above is worth. Its id is made of the event, so a replay has the same. */

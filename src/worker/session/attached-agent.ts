@@ -1,27 +1,22 @@
 /**
  * A session while it is on this thread: its agent, its log and its view, behind the calls that main makes.
  */
-import { randomUUID } from 'node:crypto';
 import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
 import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { LoadOutcome, SessionApi, SessionTask, TurnOutcome } from '../../shared/thread-protocol.ts';
-import { abortableSleep } from '../agent/abortable-sleep.ts';
-import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
+import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { type SessionTools, sessionTools } from '../agent/session-tools.ts';
 import type { TurnEnd } from '../agent/turn.ts';
 import type { EventLog } from '../log/event-log.ts';
-import { createModel } from '../model/create-model.ts';
-import { slotsFor } from '../model-slots/session-slots.ts';
-import { nextDelay } from '../model/retry-policy.ts';
-import { SessionPermissions } from '../permission/session-permissions.ts';
-import { sessionPolicies } from '../permission/session-policies.ts';
+import type { SessionPermissions } from '../permission/session-permissions.ts';
 import { Projector } from '../projection/projector.ts';
 import { tracerFor, type TurnTracer } from '../telemetry/turn-tracer.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
-import { FileObservations } from '../tools/file-observations.ts';
+import { createSessionAgent } from './create-session-agent.ts';
+import { createSessionPermissions } from './create-session-permissions.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import { answerText } from './last-text.ts';
 import { SessionJournal } from './session-journal.ts';
@@ -31,10 +26,6 @@ import { createSessionView } from './session-view.ts';
 import { storedTurn } from './stored-turn.ts';
 import type { ThreadContext } from './thread-context.ts';
 import { turnOutcome } from './turn-outcome.ts';
-
-/** Attempts of a model call that has no configured number: the built-in models fail only when a script says so. */
-const builtInAttempts = 3;
-const builtInRetryAfterMs = 60_000;
 
 export interface AttachedAgentHooks {
   /** Called when a turn has ended. */
@@ -80,13 +71,18 @@ export class AttachedAgent implements SessionApi {
       },
       showChunk: (chunk) => screen.showChunk(chunk),
     });
-    this.#permissions = this.#createPermissions(projector);
+    this.#permissions = createSessionPermissions(task, thread, { journal: this.#journal, projector });
     this.#subagents = createSubagentRuns(task, thread, {
       journal: this.#journal,
       mode: () => this.#permissions.mode,
       agent: () => this.#agent,
     });
-    this.#agent = this.#createAgent();
+    this.#agent = createSessionAgent(task, thread, {
+      tools: this.#tools,
+      journal: this.#journal,
+      permissions: this.#permissions,
+      subagents: this.#subagents,
+    });
   }
 
   /** Whoever is shown only what was committed takes the answer from the response, too. */
@@ -231,58 +227,5 @@ export class AttachedAgent implements SessionApi {
   #projector(replay: boolean): Projector {
     const { sessionId, cwd, client, settings } = this.#task;
     return new Projector({ sessionId, cwd, client, profile: settings.profile, tools: (name) => this.#tools.get(name), replay });
-  }
-
-  #createPermissions(projector: Projector): SessionPermissions {
-    const { sessionId, cwd, settings, options, ownDirectories } = this.#task;
-    const { broker, main, outbox } = this.#thread;
-    return new SessionPermissions({
-      sessionId,
-      cwd,
-      ownDirectories,
-      mode: settings.mode,
-      timeoutMs: settings.permissionTimeoutMs,
-      journal: this.#journal,
-      ask: (request) => main.requestPermission(request),
-      withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
-      flush: () => outbox.flush(),
-      toolCall: (call, reason) => projector.permissionToolCall(call, reason),
-      policies: sessionPolicies({ cwd, ownDirectories, server: settings.policy, session: options.policy }),
-      canCutNetwork: () => broker.canCutNetwork(),
-      // A program that answers for a person is asked about one call at a time.
-      offersGrants: settings.profile !== 'automation',
-    });
-  }
-
-  #createAgent(): ReactLoopAgent {
-    const { sessionId, cwd, settings, options, spillDir } = this.#task;
-    const { broker, main, outbox } = this.#thread;
-    const remote = settings.model.kind === 'openai-compatible' ? settings.model : undefined;
-    const maxAttempts = remote === undefined ? builtInAttempts : remote.maxRetries + 1;
-    const maxRetryAfterMs = remote?.maxRetryAfterMs ?? builtInRetryAfterMs;
-    return new ReactLoopAgent({
-      sessionId,
-      cwd,
-      settings,
-      options,
-      tools: this.#tools,
-      model: createModel(settings.model, options.sampling),
-      journal: this.#journal,
-      permissions: this.#permissions,
-      toolParts: { broker, files: new FileObservations(), spillDir, subagents: this.#subagents },
-      maxAttempts,
-      nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random, maxRetryAfterMs) : undefined),
-      whenWritable: (signal) => outbox.whenWritable(signal),
-      newId: randomUUID,
-      now: () => performance.now(),
-      wallClock: () => Date.now(),
-      modelSlots: slotsFor(settings.model, {
-        sessionId,
-        main,
-        release: (leaseId, report) => outbox.release({ leaseId, report }),
-      }),
-      random: Math.random,
-      sleep: abortableSleep,
-    });
   }
 }

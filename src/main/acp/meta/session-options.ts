@@ -22,7 +22,7 @@ const longestStored = 384 * 1024;
 const mostTools = 256;
 const deepest = 64;
 
-const modeSchema = z.enum(['ask', 'accept-edits', 'read-only', 'full-access'] satisfies PermissionMode[]).optional();
+const modeSchema = z.enum(['ask', 'accept-edits', 'read-only', 'full-access', 'plan'] satisfies PermissionMode[]).optional();
 
 const samplingSchema = z.strictObject({
   temperature: z.number().min(0).max(2).exactOptional(),

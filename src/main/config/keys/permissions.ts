@@ -5,7 +5,7 @@ import { milliseconds } from '../value-types.ts';
 export const permissionsKeys = {
   permission_mode: {
     section: 'permissions',
-    type: { kind: 'choice', values: ['ask', 'accept-edits', 'read-only', 'full-access'] },
+    type: { kind: 'choice', values: ['ask', 'accept-edits', 'read-only', 'full-access', 'plan'] },
     default: 'ask',
     doc: 'What a new session may do without asking.',
   },

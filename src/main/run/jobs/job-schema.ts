@@ -63,7 +63,9 @@ const lineSchema = z.strictObject({
   budget: budgetSchema.optional(),
   policy: z.union([path, z.record(z.string(), z.json())], { error: 'expected a policy, or the path of a policy file' }).optional(),
   mode: z
-    .enum(['ask', 'accept-edits', 'read-only', 'full-access'], { error: 'expected one of ask, accept-edits, read-only, full-access' })
+    .enum(['ask', 'accept-edits', 'read-only', 'full-access', 'plan'], {
+      error: 'expected one of ask, accept-edits, read-only, full-access, plan',
+    })
     .optional(),
   env: environment.optional(),
   labels: z.record(z.string().min(1).max(200), z.string({ error: 'expected text' }).max(1_000)).optional(),

@@ -13,7 +13,7 @@ import { Admission } from '../../../../src/main/sessions/admission.ts';
 import { Session, type SessionParts } from '../../../../src/main/sessions/session.ts';
 import { AttachedSession, type Departure } from '../../../../src/main/threads/attached-session.ts';
 import { Completions } from '../../../../src/main/threads/completions.ts';
-import type { SessionPlace } from '../../../../src/main/threads/session-threads.ts';
+import type { SessionPlace } from '../../../../src/main/threads/session-task.ts';
 import { ThreadLane } from '../../../../src/main/threads/thread-lane.ts';
 import type { BrokerApi } from '../../../../src/shared/broker-protocol.ts';
 import { expose, portEndpoint } from '../../../../src/shared/comlink.ts';

@@ -1,0 +1,64 @@
+/**
+ * Requests of the session threads to the client, other than permissions: its open buffers and questions to the person.
+ * Only a live session of this connection may ask, and only with its own id; what the client answers goes back unchecked.
+ */
+import { type AgentContext, RequestError } from '@agentclientprotocol/sdk';
+import type { ClientAnswer, ClientRequest } from '../../shared/thread-protocol.ts';
+import type { ThreadLane } from '../threads/thread-lane.ts';
+
+export class ClientChannel {
+  readonly #client: () => AgentContext | undefined;
+  readonly #isLive: (sessionId: string) => boolean;
+  readonly #open = new Map<string, AbortController>();
+
+  constructor(client: () => AgentContext | undefined, isLive: (sessionId: string) => boolean) {
+    this.#client = client;
+    this.#isLive = isLive;
+  }
+
+  /** Sent only after the batch that the request names. Several may be open at once, answered in any order. Never rejects. */
+  async ask(lane: Pick<ThreadLane, 'batchTaken'>, request: ClientRequest): Promise<ClientAnswer> {
+    const stop = new AbortController();
+    const key = keyOf(request.sessionId, request.requestKey);
+    this.#open.set(key, stop);
+    let timedOut = false;
+    const timer =
+      request.timeoutMs === 0
+        ? undefined
+        : setTimeout(() => {
+            timedOut = true;
+            stop.abort();
+          }, request.timeoutMs);
+    try {
+      await lane.batchTaken(request.afterBatch);
+      const client = this.#client();
+      const own = (request.params as { sessionId?: unknown }).sessionId === request.sessionId;
+      if (client === undefined || !own || !this.#isLive(request.sessionId)) return { kind: 'unavailable' };
+      if (stop.signal.aborted) return { kind: timedOut ? 'timeout' : 'withdrawn' };
+      const options = { cancellationSignal: stop.signal, stopWaitingOnCancel: true };
+      return { kind: 'result', result: await client.request(request.method, request.params, options) };
+    } catch (error) {
+      if (stop.signal.aborted) return { kind: timedOut ? 'timeout' : 'withdrawn' };
+      return error instanceof RequestError ? { kind: 'error', code: error.code, message: error.message } : { kind: 'unavailable' };
+    } finally {
+      clearTimeout(timer);
+      this.#open.delete(key);
+    }
+  }
+
+  /** Sends `$/cancel_request` for an open request; a late answer is dropped. */
+  withdraw(sessionId: string, requestKey: string): void {
+    this.#open.get(keyOf(sessionId, requestKey))?.abort();
+  }
+
+  /** The thread that asked is gone: its open requests are withdrawn. */
+  withdrawSession(sessionId: string): void {
+    for (const [key, controller] of this.#open) {
+      if (key.startsWith(`${sessionId}/`)) controller.abort();
+    }
+  }
+}
+
+function keyOf(sessionId: string, requestKey: string): string {
+  return `${sessionId}/${requestKey}`;
+}

@@ -1,0 +1,59 @@
+/**
+ * Where a session is put and what its thread is told: the payload of its piscina task.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import type { Profile, ServerConfig } from '../../shared/config.ts';
+import type { SessionPaths } from '../../shared/log/session-paths.ts';
+import type { McpServerSpec } from '../../shared/mcp-protocol.ts';
+import type { SessionOptions } from '../../shared/session-options.ts';
+import type { ClientTraits, SessionTask } from '../../shared/thread-protocol.ts';
+import type { AttachedSession } from './attached-session.ts';
+
+/** What a client gives beside the `cwd` with each new, load, resume and fork. Nothing of it is kept in the log. */
+export interface SessionWorkspace {
+  /** Canonical. */
+  readonly additionalDirectories?: readonly string[];
+  /** May hold secrets. */
+  readonly mcpServers?: readonly McpServerSpec[];
+}
+
+export interface SessionPlace {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly paths: SessionPaths;
+  readonly client: ClientTraits;
+  readonly profile: Profile;
+  readonly options: SessionOptions;
+  readonly workspace?: SessionWorkspace;
+  /** The session it works for: it is put on that one's thread, and nothing of it is written to the client. */
+  readonly beside?: AttachedSession;
+  /** Only to be looked at: its lock and its processes are not ours to clear. */
+  readonly readOnly?: true;
+}
+
+export interface ServerPlace {
+  readonly config: ServerConfig;
+  readonly serverNonce: string;
+  /** Absolute directories of this program's own state and settings. */
+  readonly ownDirectories: readonly string[];
+}
+
+export function sessionTask(place: SessionPlace, { config, serverNonce, ownDirectories }: ServerPlace, port: MessagePort): SessionTask {
+  return {
+    sessionId: place.sessionId,
+    cwd: place.cwd,
+    logPath: place.paths.log,
+    lockPath: place.paths.lock,
+    spillDir: place.paths.spillDir,
+    ownDirectories,
+    isolation: config.isolation,
+    serverNonce,
+    settings: { ...config.session, profile: place.profile },
+    options: place.options,
+    ...place.workspace,
+    ...(place.readOnly === true ? { readOnly: true } : {}),
+    ...(place.beside === undefined ? {} : { audience: 'parent' }),
+    client: place.client,
+    port,
+  };
+}

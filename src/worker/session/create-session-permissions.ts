@@ -1,0 +1,36 @@
+/**
+ * The permission gate of one session: its modes, grants and policies, and the way to whoever is asked.
+ */
+import type { SessionTask } from '../../shared/thread-protocol.ts';
+import { SessionPermissions } from '../permission/session-permissions.ts';
+import { sessionPolicies } from '../permission/session-policies.ts';
+import type { Projector } from '../projection/projector.ts';
+import type { SessionJournal } from './session-journal.ts';
+import type { ThreadContext } from './thread-context.ts';
+
+export interface SessionPermissionsParts {
+  readonly journal: SessionJournal;
+  readonly projector: Projector;
+}
+
+export function createSessionPermissions(task: SessionTask, thread: ThreadContext, parts: SessionPermissionsParts): SessionPermissions {
+  const { sessionId, cwd, settings, options, ownDirectories } = task;
+  const { broker, main, outbox } = thread;
+  const { journal, projector } = parts;
+  return new SessionPermissions({
+    sessionId,
+    cwd,
+    ownDirectories,
+    mode: settings.mode,
+    timeoutMs: settings.permissionTimeoutMs,
+    journal,
+    ask: (request) => main.requestPermission(request),
+    withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
+    flush: () => outbox.flush(),
+    toolCall: (call, reason) => projector.permissionToolCall(call, reason),
+    policies: sessionPolicies({ cwd, ownDirectories, server: settings.policy, session: options.policy }),
+    canCutNetwork: () => broker.canCutNetwork(),
+    // A program that answers for a person is asked about one call at a time.
+    offersGrants: settings.profile !== 'automation',
+  });
+}
