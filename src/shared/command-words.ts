@@ -1,0 +1,33 @@
+/**
+ * What is said of the built-in slash commands: main advertises them, the session thread runs them, and neither may name one
+ * that the other does not know.
+ */
+
+export interface CommandWords {
+  /** Without the slash. */
+  readonly name: string;
+  /** One line. */
+  readonly description: string;
+  /** What may stand behind the name; absent where nothing may. */
+  readonly hint?: string;
+}
+
+/** In the order in which they are shown. A command is added here and in `src/worker/commands/session-commands.ts`; a test compares both. */
+const builtIn = {
+  help: { description: 'List the commands of this session' },
+  compact: { description: 'Summarize the conversation now, to make room', hint: 'what the summary should keep' },
+  cost: { description: 'Show what this session and its last turn have used' },
+} satisfies Record<string, Omit<CommandWords, 'name'>>;
+
+export type BuiltInCommand = keyof typeof builtIn;
+
+/** The words of one command, for the file that runs it. */
+export function commandWords(name: BuiltInCommand): CommandWords {
+  return { name, ...builtIn[name] };
+}
+
+export const builtInCommands: readonly CommandWords[] = Object.entries(builtIn).map(([name, words]) => ({ name, ...words }));
+
+export function isBuiltInCommand(name: string): name is BuiltInCommand {
+  return Object.hasOwn(builtIn, name);
+}
