@@ -10,10 +10,11 @@ import type { EditResult } from './edit-text.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
 import { versionOf } from './file-observations.ts';
 import { FsFault, faultOutcome } from './fs-fault.ts';
+import { mutateFile } from './mutate-file.ts';
 import { appliedChange, intendedChange } from './mutation-view.ts';
 import { openRegularFile } from './open-regular-file.ts';
 import { failed, succeeded } from './outcome.ts';
-import { replaceFile, staleFault } from './replace-file.ts';
+import { staleFault } from './replace-file.ts';
 import { decodeText, encodeText, isWritableText, readWhole } from './text-file.ts';
 import type { TextContent } from './text-file.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
@@ -92,9 +93,7 @@ async function change(args: EditArgs, context: ToolContext): Promise<ToolOutcome
     return refusal(result, args, content);
   }
   const data = encodeText({ hasBom: content.hasBom, raw: result.raw });
-  const { signal } = context;
-  const written = await replaceFile({ path, shownPath: args.file_path, data, expected: version, signal });
-  context.files.observe(path, written);
+  await mutateFile({ path, shownPath: args.file_path, data, expected: version }, context);
   const places = result.replacements === 1 ? '1 place' : `${result.replacements} places`;
   const diffs = diffHunks(resolve(context.cwd, args.file_path), result.before, result.after);
   return succeeded(`Edited ${args.file_path} in ${places}.`, diffsToMeta(diffs));

@@ -8,10 +8,11 @@ import { diffHunks, diffsToMeta } from './diff-hunks.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
 import { versionOf } from './file-observations.ts';
 import { FsFault, faultOutcome, isMissing } from './fs-fault.ts';
+import { mutateFile } from './mutate-file.ts';
 import { appliedChange, intendedChange } from './mutation-view.ts';
 import { openRegularFile } from './open-regular-file.ts';
 import { failed, succeeded } from './outcome.ts';
-import { replaceFile, staleFault } from './replace-file.ts';
+import { staleFault } from './replace-file.ts';
 import { isWritableText, readWhole } from './text-file.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
@@ -73,9 +74,7 @@ async function put(args: WriteArgs, context: ToolContext): Promise<ToolOutcome> 
   }
   const path = pathForExecution(args, args.file_path, context.cwd);
   const before = await seenContent(path, args, context);
-  const { signal } = context;
-  const version = await replaceFile({ path, shownPath: args.file_path, data, expected: before?.version, signal });
-  context.files.observe(path, version);
+  await mutateFile({ path, shownPath: args.file_path, data, expected: before?.version }, context);
   const verb = before === undefined ? 'Created' : 'Replaced';
   return succeeded(`${verb} ${args.file_path} (${data.length} bytes).`, diffsToMeta(changes(before, args, context.cwd)));
 }
