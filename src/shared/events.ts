@@ -6,6 +6,7 @@
  * `schemas/event-log.schema.json`; a test checks that both agree.
  */
 import type { JsonObject, JsonValue } from './errors.ts';
+import type { SessionChoices } from './session-choices.ts';
 import type { Budget, Sampling, StoredSessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
 
@@ -22,6 +23,13 @@ export interface SessionHeader {
   readonly agent: { readonly name: string; readonly version: string };
   /** What the client asked for when it made the session; absent when it asked for nothing. */
   readonly options?: StoredSessionOptions;
+  /** The session whose history this one began with: its events up to and including `seq`, -1 for none. */
+  readonly forkedFrom?: ForkOrigin;
+}
+
+export interface ForkOrigin {
+  readonly sessionId: string;
+  readonly seq: number;
 }
 
 /** Disjoint buckets, in tokens: `input` excludes cache reads; `output` includes reasoning. */
@@ -45,6 +53,10 @@ export interface PromptLink {
   readonly type: 'resource_link';
   readonly uri: string;
   readonly name: string;
+  /** Of a file of the workspace, as its tools take it. */
+  readonly path?: string;
+  /** The lines of it that are meant: `12` or `12-20`. */
+  readonly lines?: string;
 }
 
 /** `data` is base64, bounded when it comes in. */
@@ -138,6 +150,18 @@ export interface EventData {
     readonly messageId: string;
     readonly source: 'prompt' | 'steer' | 'notice';
     readonly content: readonly PromptBlock[];
+    /** What the person typed, where a command made `content` of it. */
+    readonly shown?: readonly PromptBlock[];
+  };
+  /** A slash command was answered here, between turns. No model sees it. */
+  'command/run': {
+    readonly messageId: string;
+    readonly name: string;
+    /** What the person typed. */
+    readonly content: readonly PromptBlock[];
+    /** Markdown; empty where the command was cancelled. */
+    readonly output: { readonly messageId: string; readonly text: string };
+    readonly isError: boolean;
   };
   'step/start': { readonly turn: number; readonly step: number };
   'step/end': { readonly turn: number; readonly step: number };
@@ -199,6 +223,8 @@ export interface EventData {
     readonly grant?: string;
   };
   'mode/change': { readonly mode: PermissionMode };
+  /** What was chosen beside the mode; what is absent stays as it was. Effective from the next step. */
+  'options/change': SessionChoices;
   'todo/write': { readonly todos: readonly TodoEntry[] };
   'llm/retry': {
     readonly turn: number;
@@ -247,7 +273,12 @@ export interface EventData {
     readonly logPath?: string;
   };
   /** The text of an older tool result was cut in the model's history; the original stays in the log above. */
-  'history/pruned': { readonly callIds: readonly string[]; readonly keepChars: number };
+  'history/pruned': {
+    readonly callIds: readonly string[];
+    readonly keepChars: number;
+    /** User messages whose images the model gets as a mark from now on. */
+    readonly messageIds?: readonly string[];
+  };
   /** Messages up to and including `throughSeq` are replaced by `summary` in the model's history. */
   'history/compacted': { readonly throughSeq: number; readonly summary: string; readonly usage?: TokenUsage };
 }

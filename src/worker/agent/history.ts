@@ -69,9 +69,11 @@ export class History {
         this.#compact(event.data);
         return;
       case 'assistant/chunk':
+      case 'command/run':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
+      case 'options/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'step/end':

@@ -60,11 +60,13 @@ export class OpenRecords {
         this.#calls.delete(event.data.callId);
         return;
       case 'assistant/chunk':
+      case 'command/run':
       case 'history/compacted':
       case 'history/pruned':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
+      case 'options/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'request/header':

@@ -79,11 +79,13 @@ export class OpenTurnTracker {
         this.#addUsage(event.data.usage);
         break;
       case 'user/message':
+      case 'command/run':
       case 'thread/attached':
       case 'request/header':
       case 'permission/asked':
       case 'permission/decided':
       case 'mode/change':
+      case 'options/change':
       case 'todo/write':
       case 'history/pruned':
       case 'llm/wait':

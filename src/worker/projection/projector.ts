@@ -11,7 +11,7 @@ import type { EventData, EventInput } from '../../shared/events.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { PermissionCall } from '../permission/permission-gate.ts';
 import { ContentBudget } from './size-caps.ts';
-import { promptUpdates, retryUpdates, textUpdates } from './text-updates.ts';
+import { commandUpdates, retryUpdates, textUpdates, userUpdates } from './text-updates.ts';
 import { sliceWhole } from '../display/title-line.ts';
 import { SubagentCards } from './subagent-card.ts';
 import { ToolCards, type ToolPresenter } from './tool-cards.ts';
@@ -88,7 +88,9 @@ export class Projector {
         return textUpdates(kind, event.data.messageId, event.data.text);
       }
       case 'user/message':
-        return this.#replay && event.data.source !== 'notice' ? promptUpdates(event.data.messageId, event.data.content) : [];
+        return this.#replay && event.data.source !== 'notice' ? userUpdates(event.data) : [];
+      case 'command/run':
+        return commandUpdates(event.data, this.#replay);
       case 'tool/call':
         return this.#cards.call(event.data);
       case 'tool/start':
@@ -117,6 +119,7 @@ export class Projector {
       case 'turn/end':
         this.#subagents.endAll();
         return this.#cards.endAll();
+      case 'options/change':
       case 'thread/attached':
       // Logged when the wait is over.
       case 'llm/wait':

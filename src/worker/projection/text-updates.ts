@@ -22,8 +22,19 @@ export function textUpdates(sessionUpdate: ChunkUpdateKind, messageId: string, t
   return updates;
 }
 
+/** What a person said, as it was typed. */
+export function userUpdates({ messageId, content, shown }: EventData['user/message']): SessionUpdate[] {
+  return promptUpdates(messageId, shown ?? content);
+}
+
+/** A command that was answered here: what was typed, where that is to be shown, and the answer. */
+export function commandUpdates({ messageId, content, output }: EventData['command/run'], withPrompt: boolean): SessionUpdate[] {
+  const typed = withPrompt ? promptUpdates(messageId, content) : [];
+  return [...typed, ...textUpdates('agent_message_chunk', output.messageId, output.text)];
+}
+
 /** A prompt as it was sent, block by block. */
-export function promptUpdates(messageId: string, blocks: readonly PromptBlock[]): SessionUpdate[] {
+function promptUpdates(messageId: string, blocks: readonly PromptBlock[]): SessionUpdate[] {
   return blocks.flatMap((block): SessionUpdate[] => {
     if (block.type === 'text') return textUpdates('user_message_chunk', messageId, block.text);
     return [{ sessionUpdate: 'user_message_chunk', messageId, content: promptBlockContent(block) }];

@@ -67,10 +67,12 @@ export class ParentScreen implements SessionView {
         return;
       // Everything else is the child's own business, and stands in its log.
       case 'assistant/chunk':
+      case 'command/run':
       case 'history/pruned':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
+      case 'options/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'request/header':

@@ -32,10 +32,19 @@ export function decidedLine(data: EventData['permission/decided']): Html {
   return html`permission: <b>${visibleLine(data.outcome, 40)}</b> by ${visibleLine(data.by, 40)}${rule}${grant}`;
 }
 
+export function choiceLine({ model, thoughtLevel, showThoughts }: EventData['options/change']): Html {
+  const words = [
+    ...(model === undefined ? [] : [`model: ${model}`]),
+    ...(thoughtLevel === undefined ? [] : [`thinking: ${thoughtLevel}`]),
+    ...(showThoughts === undefined ? [] : [`thoughts are ${showThoughts ? 'shown' : 'not shown'}`]),
+  ];
+  return eventLine(html`${visibleLine(words.join(', '), 200)}`);
+}
+
 export function prunedLine(data: EventData['history/pruned']): Html {
-  return eventLine(
-    html`${data.callIds.length} older results were cut to ${countText(data.keepChars)} characters for the model; they are whole here`,
-  );
+  const results = html`${data.callIds.length} older results were cut to ${countText(data.keepChars)} characters for the model; they are whole here`;
+  const images = data.messageIds === undefined ? undefined : html`; the images of ${data.messageIds.length} older messages were left out`;
+  return eventLine(html`${results}${images}`);
 }
 
 export function compactedBlock(data: EventData['history/compacted']): Html {

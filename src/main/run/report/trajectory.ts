@@ -96,9 +96,11 @@ export class Trajectory {
         this.compactions += 1;
         return;
       case 'assistant/chunk':
+      case 'command/run':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
+      case 'options/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'step/end':

@@ -2,12 +2,14 @@
  * A session's log as HTML, event by event. Holds what is open (calls without a result, an answer that is still streaming) and nothing
  * else, so that a log of any length can be rendered.
  */
-import type { EventData, LogEvent } from '../../../shared/events.ts';
+import type { EventData, LogEvent, PromptBlock } from '../../../shared/events.ts';
+import { promptText } from '../../../shared/prompt-text.ts';
 import { countText, durationText } from '../view/figures.ts';
 import { excerptOf, visibleLine } from '../view/visible-text.ts';
 import {
   activityLine,
   askedLine,
+  choiceLine,
   compactedBlock,
   decidedLine,
   eventLine,
@@ -48,6 +50,8 @@ export class Transcript {
         return html`${this.#flushCalls()}${this.#takePartial('unfinished answer')}${this.#endTurn(event.data, event.time)}`;
       case 'user/message':
         return userBlock(event.data);
+      case 'command/run':
+        return commandBlock(event.data);
       case 'request/header':
         return headerBlock(event.data);
       case 'step/start':
@@ -79,6 +83,8 @@ export class Transcript {
         return this.#lineOf(event.data.callId, subagentEndLine(event.data));
       case 'mode/change':
         return eventLine(html`permission mode: ${visibleLine(event.data.mode, 40)}`);
+      case 'options/change':
+        return choiceLine(event.data);
       case 'todo/write':
         return todoBlock(event.data);
       case 'llm/retry':
@@ -178,16 +184,32 @@ ${reasoningBlock(data.reasoning)}${data.text === '' ? undefined : html`<div clas
   }
 }
 
-function userBlock({ source, content }: EventData['user/message']): Html {
+function userBlock({ source, content, shown: typed }: EventData['user/message']): Html {
   const who = { prompt: 'prompt', steer: 'added while the turn ran', notice: 'notice of the program' }[source];
-  const blocks = content.map((block) => {
-    if (block.type === 'text') return html`<div class="text">${shown(excerptOf(block.text, longestMessage))}</div>`;
-    if (block.type === 'resource_link')
-      return html`<div class="text">[${visibleLine(block.name, 200)}](${visibleLine(block.uri, 400)})</div>`;
-    return html`<div class="muted">${visibleLine(JSON.stringify(block), 200)}</div>`;
-  });
-  return html`<div class="item user"><p class="who">${who}</p>${blocks}</div>
+  const original = typed === undefined ? undefined : html`<p class="muted">typed: ${visibleLine(promptText(typed), 400)}</p>`;
+  return html`<div class="item user"><p class="who">${who}</p>${original}${content.map(blockHtml)}</div>
 `;
+}
+
+/** Answered by the program: the model saw neither. */
+function commandBlock({ content, output }: EventData['command/run']): Html {
+  return html`<div class="item user"><p class="who">command</p>${content.map(blockHtml)}<div class="text">${shown(excerptOf(output.text, longestMessage))}</div></div>
+`;
+}
+
+function blockHtml(block: PromptBlock): Html {
+  switch (block.type) {
+    case 'text':
+      return html`<div class="text">${shown(excerptOf(block.text, longestMessage))}</div>`;
+    case 'resource_link':
+      return html`<div class="text">[${visibleLine(block.name, 200)}](${visibleLine(block.uri, 400)})</div>`;
+    case 'image':
+      return html`<div class="muted">image ${visibleLine(block.mimeType, 40)}, ${countText(Math.floor((block.data.length * 3) / 4))} bytes</div>`;
+    case 'resource':
+      return html`<details><summary>attached: ${visibleLine(block.uri, 400)}</summary>${preformatted(excerptOf(block.text, longestMessage))}</details>`;
+    default:
+      return html`<div class="muted">${visibleLine(JSON.stringify(block), 200)}</div>`;
+  }
 }
 
 function headerBlock(data: EventData['request/header']): Html {

@@ -86,8 +86,18 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     source: 'prompt',
     content: [
       { type: 'text', text: 'Naïve "quotes", a tab\t, a line\nand 🚀' },
-      { type: 'resource_link', uri: 'file:///srv/project/a.ts', name: 'a.ts' },
+      { type: 'resource_link', uri: 'file:///srv/project/a.ts#L3-9', name: 'a.ts', path: 'a.ts', lines: '3-9' },
+      { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=', uri: 'file:///srv/project/a.png' },
+      { type: 'resource', uri: 'file:///srv/project/b.md', text: '# B', mimeType: 'text/markdown' },
     ],
+    shown: [{ type: 'text', text: '/explain a.ts' }],
+  },
+  'command/run': {
+    messageId: 'm3',
+    name: 'cost',
+    content: [{ type: 'text', text: '/cost' }],
+    output: { messageId: 'm4', text: '- **Session**: 210 tokens' },
+    isError: false,
   },
   'step/start': { turn: 1, step: 1 },
   'step/end': { turn: 1, step: 1 },
@@ -125,9 +135,10 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
   'permission/asked': { turn: 1, callId: 'c1', title: 'Run ls' },
   'permission/decided': { turn: 1, callId: 'c1', outcome: 'allow-session', by: 'client', rule: 'commands ask', grant: 'ls' },
   'mode/change': { mode: 'accept-edits' },
+  'options/change': { model: 'deepseek-v4-pro' },
   'todo/write': { todos: [{ content: 'Read', status: 'in_progress' }] },
   'llm/retry': { turn: 1, step: 1, attempt: 1, maxAttempts: 3, delayMs: 250.5, code: 'MODEL_FAILED', message: 'HTTP 503' },
-  'history/pruned': { callIds: ['c1'], keepChars: 200 },
+  'history/pruned': { callIds: ['c1'], keepChars: 200, messageIds: ['m1'] },
   'history/compacted': { throughSeq: 4, summary: 'So far…', usage },
 };
 

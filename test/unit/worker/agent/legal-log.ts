@@ -82,11 +82,13 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
         break;
       }
       case 'assistant/chunk':
+      case 'command/run':
       case 'history/compacted':
       case 'history/pruned':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
+      case 'options/change':
       case 'permission/asked':
       case 'permission/decided':
       case 'request/header':
