@@ -117,6 +117,16 @@ export interface TurnUsage extends TokenUsage {
 export interface TodoEntry {
   readonly content: string;
   readonly status: 'pending' | 'in_progress' | 'completed';
+  /** Absent means medium. */
+  readonly priority?: 'high' | 'medium' | 'low';
+}
+
+/** How much of the model's window the conversation fills now, in whole tokens; `used` is never greater than `size`. */
+export interface ContextUse {
+  readonly used: number;
+  readonly size: number;
+  /** US dollars of the whole session so far; absent when no prices are known. */
+  readonly costUsd?: number;
 }
 
 /** Event name → payload. One place for both the types and the documentation. */
@@ -164,7 +174,7 @@ export interface EventData {
     readonly isError: boolean;
   };
   'step/start': { readonly turn: number; readonly step: number };
-  'step/end': { readonly turn: number; readonly step: number };
+  'step/end': { readonly turn: number; readonly step: number; readonly context?: ContextUse };
   /** What the next requests carry beside the messages. Logged at the first request and when it changes. */
   'request/header': {
     readonly provider: string;
@@ -280,7 +290,20 @@ export interface EventData {
     readonly messageIds?: readonly string[];
   };
   /** Messages up to and including `throughSeq` are replaced by `summary` in the model's history. */
-  'history/compacted': { readonly throughSeq: number; readonly summary: string; readonly usage?: TokenUsage };
+  'history/compacted': {
+    readonly throughSeq: number;
+    readonly summary: string;
+    readonly usage?: TokenUsage;
+    /** With the summary in place. */
+    readonly context?: ContextUse;
+  };
+  /** What the session is called, on one line of at most 80 characters. The last one counts. */
+  'session/title': {
+    readonly title: string;
+    readonly source: 'prompt' | 'model';
+    /** What asking the model for it used, also where its answer was of no use. */
+    readonly usage?: TokenUsage;
+  };
 }
 
 export type EventType = keyof EventData;

@@ -28,10 +28,16 @@ export interface Sampling {
 }
 
 /** US dollars per million tokens. */
-export interface Prices {
+export interface TokenPrices {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
+}
+
+/** Those of the provider's peak hours, which are the dearest; alone where the time makes no difference. */
+export interface Prices extends TokenPrices {
+  /** Holds outside of the peak hours. */
+  readonly offPeak?: TokenPrices;
 }
 
 /** Kept in the log's header: they hold for the session wherever it is attached later. */

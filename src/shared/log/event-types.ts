@@ -24,6 +24,7 @@ export const eventTypes = {
   'permission/decided': true,
   'mode/change': true,
   'options/change': true,
+  'session/title': true,
   'todo/write': true,
   'llm/retry': true,
   'llm/wait': true,

@@ -82,6 +82,7 @@ export class History {
       case 'subagent/end':
       case 'subagent/start':
       case 'thread/attached':
+      case 'session/title':
       case 'todo/write':
       case 'tool/call':
       case 'tool/start':

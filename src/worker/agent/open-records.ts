@@ -74,6 +74,7 @@ export class OpenRecords {
       case 'subagent/end':
       case 'subagent/start':
       case 'thread/attached':
+      case 'session/title':
       case 'todo/write':
       case 'user/message':
         return; // These have no counterpart.

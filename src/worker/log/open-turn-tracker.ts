@@ -86,6 +86,7 @@ export class OpenTurnTracker {
       case 'permission/decided':
       case 'mode/change':
       case 'options/change':
+      case 'session/title':
       case 'todo/write':
       case 'history/pruned':
       case 'llm/wait':

@@ -125,6 +125,7 @@ export class Projector {
       case 'llm/wait':
       // The question is a request of its own; the answer shows in what happens to the call.
       case 'permission/asked':
+      case 'session/title':
       case 'step/start':
       case 'step/end':
       case 'request/header':

@@ -76,6 +76,7 @@ export class ParentScreen implements SessionView {
       case 'permission/asked':
       case 'permission/decided':
       case 'request/header':
+      case 'session/title':
       case 'step/end':
       case 'step/start':
       case 'subagent/activity':

@@ -109,6 +109,7 @@ export class Trajectory {
       case 'subagent/end':
       case 'subagent/start':
       case 'thread/attached':
+      case 'session/title':
       case 'todo/write':
       case 'tool/call':
       case 'tool/start':

@@ -85,6 +85,8 @@ export class Transcript {
         return eventLine(html`permission mode: ${visibleLine(event.data.mode, 40)}`);
       case 'options/change':
         return choiceLine(event.data);
+      case 'session/title':
+        return eventLine(html`title: ${visibleLine(event.data.title, 100)}`);
       case 'todo/write':
         return todoBlock(event.data);
       case 'llm/retry':

@@ -100,7 +100,7 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     isError: false,
   },
   'step/start': { turn: 1, step: 1 },
-  'step/end': { turn: 1, step: 1 },
+  'step/end': { turn: 1, step: 1, context: { used: 1200, size: 128_000, costUsd: 0.012 } },
   'request/header': {
     provider: 'scripted',
     model: 'scripted',
@@ -136,7 +136,8 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
   'permission/decided': { turn: 1, callId: 'c1', outcome: 'allow-session', by: 'client', rule: 'commands ask', grant: 'ls' },
   'mode/change': { mode: 'accept-edits' },
   'options/change': { model: 'deepseek-v4-pro' },
-  'todo/write': { todos: [{ content: 'Read', status: 'in_progress' }] },
+  'session/title': { title: 'Read a.ts', source: 'model', usage },
+  'todo/write': { todos: [{ content: 'Read', status: 'in_progress', priority: 'high' }] },
   'llm/retry': { turn: 1, step: 1, attempt: 1, maxAttempts: 3, delayMs: 250.5, code: 'MODEL_FAILED', message: 'HTTP 503' },
   'history/pruned': { callIds: ['c1'], keepChars: 200, messageIds: ['m1'] },
   'history/compacted': { throughSeq: 4, summary: 'So far…', usage },
