@@ -6,6 +6,7 @@
  */
 import type { TurnBudget } from '../../shared/config.ts';
 import type { BudgetName, TurnEndReason } from '../../shared/events.ts';
+import { pricesAt } from '../../shared/prices/price-hours.ts';
 import type { Budget, Prices } from '../../shared/session-options.ts';
 import type { BudgetLeft } from '../tools/tool.ts';
 import { exactUsd } from './cost.ts';
@@ -149,9 +150,11 @@ export class TurnLimits {
   #outputTokensLeft(limit: Limit, inputTokens: number): number | undefined {
     const left = limit.max - limit.used();
     if (limit.name === 'tokens') return roomOf(left, inputTokens);
-    if (limit.name !== 'cost' || this.#prices === undefined || this.#prices.output === 0) return undefined;
-    const perToken = this.#prices.output / 1e6;
-    return roomOf(Math.floor(left / perToken), Math.ceil((inputTokens * this.#prices.cacheRead) / this.#prices.output));
+    if (limit.name !== 'cost' || this.#prices === undefined) return undefined;
+    const { output, cacheRead } = pricesAt(this.#prices, this.#wallClock());
+    if (output === 0) return undefined;
+    const perToken = output / 1e6;
+    return roomOf(Math.floor(left / perToken), Math.ceil((inputTokens * cacheRead) / output));
   }
 }
 

@@ -55,6 +55,8 @@ export async function callModel(context: AgentContext, scope: TurnScope, questio
 interface Attempt {
   readonly partial: PartialAnswer;
   readonly settled: ModelFinish | Error;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
 }
 
 /** `undefined` when the turn ended before the model was called. */
@@ -62,21 +64,23 @@ async function tryOnce(context: AgentContext, scope: TurnScope, question: ModelQ
   if (scope.endSpentInStep()) return undefined;
   const place = await takePlace(context, scope, question.step);
   if (place === undefined) return undefined;
+  const startedAt = context.wallClock();
   const stream = new AnswerStream(context, scope, question);
   const settled = await stream.run();
   place.release(slotReport(settled));
   const partial = stream.partial();
-  count(context, scope, question, { partial, settled });
-  return { partial, settled };
+  count(context, scope, question, { partial, settled, startedAt });
+  return { partial, settled, startedAt };
 }
 
 /** A call that failed before it said a word is taken to have cost nothing. */
-function count(context: AgentContext, scope: TurnScope, { inputTokens }: ModelQuestion, { partial, settled }: Attempt): void {
+function count(context: AgentContext, scope: TurnScope, { inputTokens }: ModelQuestion, { partial, settled, startedAt }: Attempt): void {
   const said = partial.text.length + partial.reasoning.length;
   if (settled instanceof Error && said === 0) return;
   const finish = settled instanceof Error ? undefined : settled;
   const callChars = (finish?.toolCalls ?? []).reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-  scope.usage.addModelCall(finish?.usage, { inputTokens, outputTokens: context.history.tokensOf(said + callChars) });
+  const outputTokens = context.history.tokensOf(said + callChars);
+  scope.usage.addModelCall(finish?.usage, { inputTokens, outputTokens }, startedAt);
 }
 
 interface FailedAttempt {

@@ -34,11 +34,11 @@ export class ReactLoopAgent {
   #disposal: Promise<void> | undefined;
 
   constructor(dependencies: AgentDependencies) {
-    const { tools, options, now, settings } = dependencies;
+    const { tools, options, now, settings, wallClock } = dependencies;
     this.#context = {
       ...dependencies,
       tools: sessionTools(tools, options),
-      ledger: new SessionLedger(now, settings.prices),
+      ledger: new SessionLedger(now, { prices: () => settings.prices, wallClock }),
       history: new History(),
       open: new OpenRecords(),
       inbox: new Inbox(),

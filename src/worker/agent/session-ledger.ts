@@ -5,11 +5,10 @@
  * sums; only the running turn counts by its meter. What a subagent uses between two turns belongs to the next one.
  */
 import { type LogEvent, noUsage, type TurnUsage } from '../../shared/events.ts';
-import type { Prices } from '../../shared/session-options.ts';
 import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import { costOf, exactUsd } from './cost.ts';
 import { addSubagentUsage, checkedSubagentUsage } from './subagent-usage.ts';
-import { tokensOf, UsageMeter } from './turn-usage.ts';
+import { type PriceClock, tokensOf, UsageMeter } from './turn-usage.ts';
 
 export interface SessionSums {
   readonly steps: number;
@@ -23,7 +22,7 @@ export interface SessionSums {
 
 export class SessionLedger {
   readonly #now: () => number;
-  readonly #prices: Prices | undefined;
+  readonly #clock: PriceClock;
   /** Of the turns that have ended. */
   #ended: SessionSums = { steps: 0, toolCalls: 0, tokens: 0, costUsd: 0, elapsedMs: 0 };
   #meter: UsageMeter | undefined;
@@ -33,14 +32,14 @@ export class SessionLedger {
   #inTurn: SubagentUsage | undefined;
   #turnOpen = false;
 
-  constructor(now: () => number, prices: Prices | undefined) {
+  constructor(now: () => number, clock: PriceClock) {
     this.#now = now;
-    this.#prices = prices;
+    this.#clock = clock;
   }
 
   /** The meter of a turn whose start is logged next; it begins with what subagents used since the last one. */
   openTurn(): UsageMeter {
-    const meter = new UsageMeter(this.#now, this.#prices);
+    const meter = new UsageMeter(this.#now, this.#clock);
     // It goes from here with the logged start: a turn whose start cannot be written must not take it away.
     if (this.#between !== undefined) meter.addSubagent(this.#between);
     this.#meter = meter;
@@ -54,7 +53,7 @@ export class SessionLedger {
 
   /** Charges the running turn, or the next one. */
   addSubagentUsage(usage: SubagentUsage): void {
-    const checked = checkedSubagentUsage(usage, this.#prices);
+    const checked = checkedSubagentUsage(usage, this.#clock.prices());
     if (this.#meter === undefined) this.#between = addSubagentUsage(this.#between, checked);
     else this.#meter.addSubagent(checked);
   }
@@ -79,7 +78,7 @@ export class SessionLedger {
       this.#inTurn = this.#between;
       this.#between = undefined;
     } else if (event.type === 'subagent/end') {
-      if (event.data.usage !== undefined) this.#note(checkedSubagentUsage(event.data.usage, this.#prices));
+      if (event.data.usage !== undefined) this.#note(checkedSubagentUsage(event.data.usage, this.#clock.prices()));
     } else if (event.type === 'turn/end') {
       this.#add(event.data.reason.kind === 'interrupted' ? this.#withSubagents(event.data.usage) : event.data.usage);
       this.#turnOpen = false;
@@ -110,9 +109,10 @@ export class SessionLedger {
     };
   }
 
-  /** Of a turn whose end names no cost: it was interrupted, or ran before prices were known. */
+  /** Of a turn whose end names no cost: it was interrupted, or ran before prices were known. At the dearest hour. */
   #costWithout(usage: TurnUsage): number {
-    const own = this.#prices === undefined ? 0 : costOf(this.#prices, usage);
+    const prices = this.#clock.prices();
+    const own = prices === undefined ? 0 : costOf(prices, usage);
     return own + (usage.subagents?.costUsd ?? 0);
   }
 }

@@ -3,6 +3,7 @@
  * Budgets go by all of it.
  */
 import { noUsage, type TokenUsage, type TurnUsage } from '../../shared/events.ts';
+import { pricesAt } from '../../shared/prices/price-hours.ts';
 import type { Prices } from '../../shared/session-options.ts';
 import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import { costOf, exactUsd } from './cost.ts';
@@ -14,10 +15,20 @@ export const noTurnUsage: TurnUsage = { ...noUsage, steps: 0, toolCalls: 0, elap
 /** What a model call is taken to have used when its provider does not say. */
 export type UsageGuess = Pick<TokenUsage, 'inputTokens' | 'outputTokens'>;
 
+/** When things cost what. */
+export interface PriceClock {
+  /** Of the model that is asked now; `undefined` while nobody said what it costs. */
+  readonly prices: () => Prices | undefined;
+  /** Epoch milliseconds: some prices hang on the hour. */
+  readonly wallClock: () => number;
+}
+
 export class UsageMeter {
   readonly #startedAt: number;
   readonly #now: () => number;
-  readonly #prices: Prices | undefined;
+  readonly #clock: PriceClock;
+  /** US dollars of our own calls, guesses included. */
+  #ownUsd = 0;
   #reported: TokenUsage = noUsage;
   #guess: UsageGuess = noUsage;
   #subagents: SubagentUsage | undefined;
@@ -25,9 +36,9 @@ export class UsageMeter {
   steps = 0;
   toolCalls = 0;
 
-  constructor(now: () => number, prices: Prices | undefined) {
+  constructor(now: () => number, clock: PriceClock) {
     this.#now = now;
-    this.#prices = prices;
+    this.#clock = clock;
     this.#startedAt = now();
   }
 
@@ -42,19 +53,16 @@ export class UsageMeter {
 
   /** US dollars, guesses and subagents included; without prices only what subagents said themselves. */
   get costUsd(): number {
-    const subagents = this.#subagents?.costUsd ?? 0;
-    if (this.#prices === undefined) return subagents;
-    const { inputTokens, outputTokens, cacheReadTokens } = this.#reported;
-    const own = costOf(this.#prices, {
-      inputTokens: inputTokens + this.#guess.inputTokens,
-      outputTokens: outputTokens + this.#guess.outputTokens,
-      cacheReadTokens,
-    });
-    return exactUsd(own + subagents);
+    return exactUsd(this.#ownUsd + (this.#subagents?.costUsd ?? 0));
   }
 
-  /** `guess` counts when the provider reported nothing. */
-  addModelCall(usage: TokenUsage | undefined, guess: UsageGuess): void {
+  /**
+   * `guess` counts when the provider reported nothing.
+   *
+   * @param startedAt epoch milliseconds at which the call began, where the time makes a difference to its price
+   */
+  addModelCall(usage: TokenUsage | undefined, guess: UsageGuess, startedAt?: number): void {
+    this.#addCost(usage ?? { ...guess, cacheReadTokens: 0 }, startedAt);
     if (usage === undefined) {
       this.#guess = {
         inputTokens: this.#guess.inputTokens + guess.inputTokens,
@@ -88,10 +96,17 @@ export class UsageMeter {
       toolCalls: this.toolCalls,
       elapsedMs: Math.round(this.elapsedMs),
       ...(guessedTokens === 0 ? {} : { guessedTokens }),
-      ...(this.#prices === undefined ? {} : { costUsd: this.costUsd }),
+      ...(this.#clock.prices() === undefined ? {} : { costUsd: this.costUsd }),
       ...(this.#firstTokenMs === undefined ? {} : { firstTokenMs: Math.round(this.#firstTokenMs) }),
       ...(this.#subagents === undefined ? {} : { subagents: this.#subagents }),
     };
+  }
+
+  #addCost(tokens: Omit<TokenUsage, 'reasoningTokens'>, startedAt: number | undefined): void {
+    const prices = this.#clock.prices();
+    if (prices === undefined) return;
+    const now = this.#clock.wallClock();
+    this.#ownUsd = exactUsd(this.#ownUsd + costOf(pricesAt(prices, startedAt ?? now, now), tokens));
   }
 
   get #guessedTokens(): number {

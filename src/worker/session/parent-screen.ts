@@ -4,6 +4,7 @@
  */
 import type { EventData, LogEvent, TokenUsage } from '../../shared/events.ts';
 import type { RenderKind, ToolCallView } from '../../shared/render-intents.ts';
+import { pricesAt } from '../../shared/prices/price-hours.ts';
 import type { Prices } from '../../shared/session-options.ts';
 import type { SubagentActivity, SubagentUsage } from '../../shared/subagent-protocol.ts';
 import { costOf } from '../agent/cost.ts';
@@ -55,11 +56,11 @@ export class ParentScreen implements SessionView {
         this.#add({ kind: 'plan', entries: event.data.todos });
         return;
       case 'assistant/message':
-        this.#endMessage(event.data.usage);
+        this.#endMessage(event.data.usage, event.time);
         return;
       case 'history/compacted':
       case 'subagent/end':
-        this.#addUsage(event.data.usage);
+        this.#addUsage(event.data.usage, event.time);
         return;
       case 'turn/end':
         this.#calls.clear();
@@ -68,7 +69,9 @@ export class ParentScreen implements SessionView {
       // Everything else is the child's own business, and stands in its log.
       case 'assistant/chunk':
       case 'command/run':
+      case 'file/snapshot':
       case 'history/pruned':
+      case 'history/rewound':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
@@ -83,6 +86,7 @@ export class ParentScreen implements SessionView {
       case 'subagent/start':
       case 'thread/attached':
       case 'turn/start':
+      case 'undo/start':
       case 'user/message':
         return;
     }
@@ -119,15 +123,15 @@ export class ParentScreen implements SessionView {
   }
 
   /** Messages are told apart, as a reader would see them. */
-  #endMessage(usage: TokenUsage | undefined): void {
+  #endMessage(usage: TokenUsage | undefined, time: number): void {
     if (this.#text !== '' && !this.#text.endsWith('\n')) this.#text += '\n\n';
-    this.#addUsage(usage);
+    this.#addUsage(usage, time);
   }
 
-  #addUsage(usage: SubagentUsage | undefined): void {
+  #addUsage(usage: SubagentUsage | undefined, time: number): void {
     if (usage === undefined) return;
     const { prices } = this.#parts;
-    const costUsd = usage.costUsd ?? (prices === undefined ? undefined : costOf(prices, usage));
+    const costUsd = usage.costUsd ?? (prices === undefined ? undefined : costOf(pricesAt(prices, time), usage));
     this.#usage = addSubagentUsage(this.#usage, costUsd === undefined ? usage : { ...usage, costUsd });
     this.#add({ kind: 'usage', usage: this.#usage });
   }
