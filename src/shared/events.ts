@@ -151,6 +151,8 @@ export interface EventData {
   'turn/end': {
     readonly turn: number;
     readonly reason: TurnEndReason;
+    /** Directories that belong to the workspace beside the `cwd`, for as long as the session is on this thread; absent when there are none. */
+    readonly additionalDirectories?: readonly string[];
     readonly usage: TurnUsage;
     /** The answer that met the session's output schema. */
     readonly structured?: JsonValue;

@@ -6,3 +6,8 @@ export function isInside(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
+
+/** Whether the path is one of the directories, or below one. */
+export function isInsideAny(directories: readonly string[], path: string): boolean {
+  return directories.some((directory) => isInside(directory, path));
+}

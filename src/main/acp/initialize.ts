@@ -44,7 +44,11 @@ export function initializeResponse(config: ServerConfig, profile: Profile): Init
       loadSession: isEditor,
       promptCapabilities: { image: false, audio: false, embeddedContext: false },
       mcpCapabilities: { http: false, sse: false },
-      sessionCapabilities: { ...(isEditor ? { list: {} } : {}), ...(config.lookOnly ? {} : { resume: {} }), close: {} },
+      sessionCapabilities: {
+        ...(isEditor ? { list: {}, additionalDirectories: {} } : {}),
+        ...(config.lookOnly ? {} : { resume: {} }),
+        close: {},
+      },
       _meta: {
         [extensionName]: {
           version: extensionVersion,

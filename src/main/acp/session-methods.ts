@@ -27,7 +27,7 @@ import { sessionWorkspace } from './session-workspace.ts';
 
 export async function newSession(parts: AgentAppParts, connection: Connection, params: NewSessionRequest): Promise<NewSessionResponse> {
   refuseWhereOneOnlyLooks(parts);
-  const workspace = await sessionWorkspace(params);
+  const workspace = await sessionWorkspace(params, connection.profile);
   const options = await newSessionOptions(params, parts.config.session);
   requireCredentials(parts.config.session.model);
   const session = await (await parts.sessions()).create(params.cwd, connection.view, options, workspace);
@@ -36,7 +36,7 @@ export async function newSession(parts: AgentAppParts, connection: Connection, p
 
 export async function loadSession(parts: AgentAppParts, connection: Connection, params: LoadSessionRequest): Promise<LoadSessionResponse> {
   connection.refuseUnlessEditor(methods.agent.session.load);
-  const workspace = await sessionWorkspace(params);
+  const workspace = await sessionWorkspace(params, connection.profile);
   const { readOnly, ...options } = openSessionOptions(params);
   const sessions = await parts.sessions();
   if (readOnly === true || parts.config.lookOnly) {
@@ -53,7 +53,7 @@ export async function resumeSession(
   params: ResumeSessionRequest,
 ): Promise<ResumeSessionResponse> {
   refuseWhereOneOnlyLooks(parts);
-  const workspace = await sessionWorkspace(params);
+  const workspace = await sessionWorkspace(params, connection.profile);
   const { readOnly, ...options } = openSessionOptions(params);
   if (readOnly === true) throw refusal('readOnly', 'nothing is shown by session/resume; use session/load.');
   const session = await (await parts.sessions()).resume(
@@ -73,9 +73,18 @@ export async function listSessions(
   if (typeof params.cwd === 'string' && !isAbsolute(params.cwd)) {
     throw new ServerError('INVALID_PARAMS', 'cwd must be an absolute path.', { data: { field: 'cwd' } });
   }
-  const page = await (await parts.sessions()).list({ cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
+  const table = await parts.sessions();
+  const page = await table.list({ cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
   const sessions = page.sessions.map(({ id, cwd, title, updatedAt }) => {
-    return { sessionId: id, cwd, updatedAt, ...(title === undefined ? {} : { title }) };
+    // Known of open sessions alone: nothing of it is stored to be given back.
+    const { additionalDirectories } = table.find(id)?.identity.workspace ?? {};
+    return {
+      sessionId: id,
+      cwd,
+      updatedAt,
+      ...(title === undefined ? {} : { title }),
+      ...(additionalDirectories === undefined ? {} : { additionalDirectories: [...additionalDirectories] }),
+    };
   });
   return { sessions, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
 }

@@ -1,7 +1,10 @@
 /**
- * What a client says of a session's workspace beside its `cwd`, checked.
+ * What a client says of a session's workspace beside its `cwd`, checked. Given anew with each new, load, resume and fork:
+ * nothing of it is remembered.
  */
+import type { Profile } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
+import { lookAtDirectory } from '../sessions/working-directory.ts';
 import type { SessionWorkspace } from '../threads/session-task.ts';
 
 export interface WorkspaceParams {
@@ -9,17 +12,35 @@ export interface WorkspaceParams {
   readonly additionalDirectories?: unknown[] | null;
 }
 
-/** @throws ServerError INVALID_PARAMS naming the member */
-export async function sessionWorkspace(params: WorkspaceParams): Promise<SessionWorkspace> {
+const mostDirectories = 32;
+
+/** @throws ServerError INVALID_PARAMS naming the member, and which one of its entries */
+export async function sessionWorkspace(params: WorkspaceParams, profile: Profile): Promise<SessionWorkspace> {
   if ((params.mcpServers?.length ?? 0) > 0) {
     throw new ServerError('INVALID_PARAMS', 'mcpServers must be empty: this server does not connect to MCP servers.', {
       data: { field: 'mcpServers' },
     });
   }
-  if ((params.additionalDirectories?.length ?? 0) > 0) {
-    throw new ServerError('INVALID_PARAMS', 'additionalDirectories must be empty: a session works in its cwd.', {
-      data: { field: 'additionalDirectories' },
-    });
-  }
-  return {};
+  const additionalDirectories = await checkedDirectories(params.additionalDirectories ?? [], profile);
+  return additionalDirectories.length === 0 ? {} : { additionalDirectories };
+}
+
+/** Canonical, each once, in the order given. */
+async function checkedDirectories(given: readonly unknown[], profile: Profile): Promise<readonly string[]> {
+  if (given.length === 0) return [];
+  if (profile === 'automation') throw refused('must be empty: in the automation profile a session works in its cwd.');
+  if (given.length > mostDirectories) throw refused(`may name at most ${mostDirectories} directories, and ${given.length} came.`);
+  const found = await Promise.all(given.map((path) => (typeof path === 'string' ? lookAtDirectory(path) : notText)));
+  const paths = found.map((one, index) => {
+    if (one.ok) return one.path;
+    throw refused(one.fault, `[${index}]`);
+  });
+  return [...new Set(paths)];
+}
+
+const notText = { ok: false, fault: 'must be a string.' } as const;
+
+function refused(fault: string, entry = ''): ServerError {
+  const field = `additionalDirectories${entry}`;
+  return new ServerError('INVALID_PARAMS', `${field} ${fault}`, { data: { field } });
 }

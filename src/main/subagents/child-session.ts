@@ -11,6 +11,7 @@ import type { SubagentProvider, SubagentRequest } from '../../shared/subagent-pr
 import { Admission } from '../sessions/admission.ts';
 import { Session, type SessionParts } from '../sessions/session.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
+import type { SessionWorkspace } from '../threads/session-task.ts';
 
 /** The slot of the turn that delegates is the child's, too: waiting for another one could wait for ever. */
 const admitsAll = new Admission(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
@@ -33,9 +34,24 @@ export function createChildSession(plan: ChildPlan, parts: Omit<SessionParts, 'a
   const { env } = plan.parent.identity.options;
   const options: SessionOptions = { ...stored, ...(env === undefined ? {} : { env }) };
   return new Session(
-    { id: header.id, cwd: plan.cwd, paths, client: { terminalOutput: false }, profile: 'automation', options, beside: plan.beside },
+    {
+      id: header.id,
+      cwd: plan.cwd,
+      paths,
+      client: { terminalOutput: false },
+      profile: 'automation',
+      options,
+      workspace: sharedWorkspace(plan.parent),
+      beside: plan.beside,
+    },
     { ...parts, admission: admitsAll, makeRoom: () => undefined },
   );
+}
+
+/** The directories of the workspace, and nothing that holds a secret or a connection. */
+function sharedWorkspace({ identity }: Session): SessionWorkspace {
+  const { additionalDirectories } = identity.workspace ?? {};
+  return additionalDirectories === undefined ? {} : { additionalDirectories };
 }
 
 function headerFor(cwd: string, options: StoredSessionOptions, { agentName, agentVersion }: ServerConfig): SessionHeader {

@@ -6,7 +6,7 @@
  * counts: between the paths of a call, and between the policies of the server and of the session.
  */
 import { fallbackRuleName, type PolicyAction, type PolicyRule, type PolicyRules } from '../policy-rules.ts';
-import { isInside } from '../path-inside.ts';
+import { isInsideAny } from '../path-inside.ts';
 import { type PathGlob, type Places, pathGlob } from './path-glob.ts';
 import { matchesArgv, matchesWord, plainArgv } from '../plain-command.ts';
 import { reasonToGuard, type ResolvedAccess, type ResolvedPath } from './mode-policy.ts';
@@ -24,6 +24,8 @@ export interface RuleVerdict {
 }
 
 export interface RulePlaces extends Places {
+  /** All directories of the workspace, canonical, `cwd` among them; `cwd` alone when absent. */
+  readonly roots?: readonly string[];
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories?: readonly string[];
 }
@@ -70,7 +72,7 @@ export class CompiledPolicy {
     let floor: RuleVerdict | undefined;
     for (const [index, rule] of this.#policy.rules.entries()) {
       const globs = this.#globs[index];
-      const match = matchOf(rule, globs, target, this.#places.cwd);
+      const match = matchOf(rule, globs, target, this.#places);
       if (match === 'no') continue;
       if (rule.action === 'deny') return this.#verdict('deny', rule, match === 'partly' ? hintFor(target) : undefined);
       if (match === 'fully')
@@ -93,9 +95,12 @@ export class CompiledPolicy {
     if (access.kind === 'none') return undefined;
     const rule = { name: fallbackRuleName, action: fallback };
     if (fallback !== 'allow' || (access.kind !== 'read' && access.kind !== 'write')) return this.#verdict(fallback, rule);
-    const why =
-      path?.canonical === undefined ? unknownPath : isInside(this.#places.cwd, path.canonical) ? this.#guardReason(target) : outsidePath;
+    const why = path?.canonical === undefined ? unknownPath : this.#isOutside(path.canonical) ? outsidePath : this.#guardReason(target);
     return this.#verdict(why === undefined ? 'allow' : 'ask', rule, why);
+  }
+
+  #isOutside(path: string): boolean {
+    return !isInsideAny(rootsOf(this.#places), path);
   }
 
   #guardReason({ access, path }: Target): string | undefined {
@@ -138,7 +143,11 @@ function hintFor({ path }: Target): string | undefined {
   return path?.isDirectory === true ? directoryHint : undefined;
 }
 
-function matchOf(rule: PolicyRule, globs: readonly PathGlob[] | undefined, target: Target, cwd: string): Match {
+function rootsOf({ cwd, roots = [cwd] }: RulePlaces): readonly string[] {
+  return roots;
+}
+
+function matchOf(rule: PolicyRule, globs: readonly PathGlob[] | undefined, target: Target, places: RulePlaces): Match {
   const { access, argv, toolName } = target;
   if (rule.tools !== undefined && !rule.tools.some((pattern) => matchesWord(pattern, toolName))) return 'no';
   if (rule.access !== undefined && !rule.access.includes(access.kind)) return 'no';
@@ -151,13 +160,13 @@ function matchOf(rule: PolicyRule, globs: readonly PathGlob[] | undefined, targe
   switch (access.kind) {
     case 'read':
     case 'write':
-      return globs === undefined ? matchWithoutPaths(rule, target, cwd) : matchPath(globs, target.path);
+      return globs === undefined ? matchWithoutPaths(rule, target, rootsOf(places)) : matchPath(globs, target.path);
     case 'execute': {
       const directory = { given: access.cwd, canonical: access.canonicalCwd };
       // A word about files is none about programs: these reach whatever they like.
       if (globs !== undefined) return rule.commands === undefined ? 'no' : matchPath(globs, directory);
       // The same words mean another program elsewhere: `npm test` runs what the directory's own file says.
-      const isElsewhere = rule.action === 'allow' && rule.commands !== undefined && directory.canonical !== cwd;
+      const isElsewhere = rule.action === 'allow' && rule.commands !== undefined && directory.canonical !== places.cwd;
       return isElsewhere ? 'no' : 'fully';
     }
     case 'delegate':
@@ -168,9 +177,9 @@ function matchOf(rule: PolicyRule, globs: readonly PathGlob[] | undefined, targe
 }
 
 /** A rule that allows without a word about paths speaks of the workspace. */
-function matchWithoutPaths(rule: PolicyRule, { path }: Target, cwd: string): Match {
+function matchWithoutPaths(rule: PolicyRule, { path }: Target, roots: readonly string[]): Match {
   if (rule.action !== 'allow') return 'fully';
-  return path?.canonical !== undefined && isInside(cwd, path.canonical) ? 'fully' : 'no';
+  return path?.canonical !== undefined && isInsideAny(roots, path.canonical) ? 'fully' : 'no';
 }
 
 function matchPath(globs: readonly PathGlob[], path: ResolvedPath | undefined): Match {

@@ -23,10 +23,15 @@ const systemDirectories = sequences('etc private/etc proc sys dev');
 /** Memory that looks like a directory; people put scratch workspaces there. */
 const sharedMemory = ['dev', 'shm'];
 
-/** Whether writing this absolute path may change what other programs run or trust. */
-export function isControlFile(path: string, workspace: string): boolean {
+/**
+ * Whether writing this absolute path may change what other programs run or trust.
+ *
+ * @param roots the directories of the workspace; of two that hold the path the inner one is meant
+ */
+export function isControlFile(path: string, roots: readonly string[]): boolean {
   const names = comparableNames(path);
-  const namesInWorkspace = isInside(workspace, path) ? comparableNames(relative(workspace, path)) : names;
+  const root = roots.filter((one) => isInside(one, path)).sort((a, b) => b.length - a.length)[0];
+  const namesInWorkspace = root === undefined ? names : comparableNames(relative(root, path));
   return (
     controlFiles.has(names.at(-1) ?? '') ||
     guardedEverywhere.some((sequence) => hasSequence(names, sequence)) ||

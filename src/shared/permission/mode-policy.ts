@@ -6,7 +6,7 @@
  */
 import type { PermissionMode } from '../events.ts';
 import { selfProvider } from '../subagent-protocol.ts';
-import { isInside } from '../path-inside.ts';
+import { isInside, isInsideAny } from '../path-inside.ts';
 import { isSecretFile } from './secret-files.ts';
 import { isControlFile } from './control-files.ts';
 
@@ -28,8 +28,10 @@ export type ResolvedAccess =
 export interface PolicyContext {
   /** The session's canonical working directory. */
   readonly cwd: string;
-  /** Keys that a client allowed for this session. */
-  readonly grants: ReadonlySet<string>;
+  /** All directories of the workspace, canonical, `cwd` among them; `cwd` alone when absent. */
+  readonly roots?: readonly string[];
+  /** Keys that a client has allowed for longer than one call. */
+  readonly grants: Pick<ReadonlySet<string>, 'has'>;
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories?: readonly string[];
 }
@@ -141,18 +143,18 @@ function reasonToAsk(mode: PermissionMode, kind: 'read' | 'write', path: Resolve
   const guarded = reasonToGuard(kind, path, context);
   if (guarded !== undefined || mode === 'accept-edits') return guarded;
   if (path.canonical === undefined) return 'It cannot be known where this path leads.';
-  return isInside(context.cwd, path.canonical) ? undefined : 'This path lies outside the workspace.';
+  return isInsideAny(context.roots ?? [context.cwd], path.canonical) ? undefined : 'This path lies outside the workspace.';
 }
 
 /** Why nothing broader than a word about this very file may allow this; `undefined` for an ordinary file. */
 export function reasonToGuard(
   kind: 'read' | 'write',
   path: ResolvedPath,
-  { cwd, ownDirectories }: Pick<PolicyContext, 'cwd' | 'ownDirectories'>,
+  { cwd, roots = [cwd], ownDirectories }: Pick<PolicyContext, 'cwd' | 'roots' | 'ownDirectories'>,
 ): string | undefined {
   const names = path.canonical === undefined ? [path.given] : [path.given, path.canonical];
   if (kind === 'read') return names.some(isSecretFile) ? 'This file may hold secrets.' : undefined;
   const isOwn = names.some((name) => ownDirectories?.some((directory) => isInside(directory, name)) === true);
-  if (isOwn || names.some((name) => isControlFile(name, cwd))) return 'This file can change what other programs run or trust.';
+  if (isOwn || names.some((name) => isControlFile(name, roots))) return 'This file can change what other programs run or trust.';
   return undefined;
 }

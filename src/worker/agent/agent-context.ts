@@ -43,7 +43,7 @@ export interface AgentDependencies {
   readonly tools: ToolSet;
   readonly journal: Journal;
   readonly permissions: PermissionGate;
-  readonly toolParts: Pick<ToolContext, 'broker' | 'files' | 'spillDir' | 'subagents'>;
+  readonly toolParts: Pick<ToolContext, 'broker' | 'files' | 'roots' | 'spillDir' | 'subagents'>;
   readonly settings: Pick<
     SessionSettings,
     'systemPrompt' | 'budget' | 'prices' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'

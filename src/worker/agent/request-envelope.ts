@@ -31,6 +31,7 @@ function makeEnvelope(context: AgentContext): RequestEnvelope {
   const system = systemPrompt(context.settings.systemPrompt, {
     cwd: context.cwd,
     platform: process.platform,
+    additionalDirectories: (context.toolParts.roots ?? []).filter((root) => root !== context.cwd),
     toolNames,
     persona: context.options.persona,
     finalAnswer: context.tools.finalAnswer !== undefined,

@@ -2,10 +2,13 @@
  * The system text of every request. It depends on nothing that changes within a session, so that providers can cache it.
  */
 import { finalAnswerName } from '../tools/final-answer.ts';
+import { visibleLine } from '../workspace/visible-text.ts';
 
 export interface SystemPromptFacts {
   /** The session's canonical working directory. */
   readonly cwd: string;
+  /** Directories that belong to the workspace beside `cwd`. */
+  readonly additionalDirectories?: readonly string[];
   readonly platform: string;
   readonly toolNames: readonly string[];
   /** What the client wants the agent to be. */
@@ -31,9 +34,19 @@ export function systemPrompt(custom: string | undefined, facts: SystemPromptFact
   const tools = facts.toolNames.length === 0 ? 'none' : facts.toolNames.join(', ');
   const parts = [
     custom ?? defaultInstructions,
-    `Working directory: ${facts.cwd}\nPlatform: ${facts.platform}\nTools: ${tools}`,
+    [`Working directory: ${visibleLine(facts.cwd)}`, ...otherDirectories(facts), `Platform: ${facts.platform}`, `Tools: ${tools}`].join(
+      '\n',
+    ),
     ...(facts.persona === undefined ? [] : [facts.persona]),
     ...(facts.finalAnswer === true ? [finalAnswerInstruction] : []),
   ];
   return parts.join('\n\n');
+}
+
+function otherDirectories({ additionalDirectories = [] }: SystemPromptFacts): string[] {
+  if (additionalDirectories.length === 0) return [];
+  return [
+    'These directories belong to the workspace, too; name files in them by absolute paths:',
+    ...additionalDirectories.map((path) => `- ${visibleLine(path)}`),
+  ];
 }

@@ -22,6 +22,8 @@ export interface SessionPermissionsOptions {
   readonly sessionId: string;
   /** The session's canonical working directory. */
   readonly cwd: string;
+  /** The workspace: canonical, `cwd` among them; `cwd` alone when absent. */
+  readonly roots?: readonly string[];
   readonly mode: PermissionMode;
   /** `0` waits for as long as the client takes. */
   readonly timeoutMs: number;
@@ -137,8 +139,9 @@ export class SessionPermissions implements PermissionGate {
     access: ResolvedAccess,
     signal: AbortSignal,
   ): Promise<PermissionDecision> {
-    const { cwd, ownDirectories } = this.#options;
-    const verdict = decideAccess(mode, access, { cwd, grants: this.#grants, ...(ownDirectories === undefined ? {} : { ownDirectories }) });
+    const { cwd, roots = [cwd], ownDirectories } = this.#options;
+    const places = { cwd, roots, ...(ownDirectories === undefined ? {} : { ownDirectories }) };
+    const verdict = decideAccess(mode, access, { ...places, grants: this.#grants });
     switch (verdict.kind) {
       case 'allow':
         return { allowed: true };

@@ -108,6 +108,7 @@ export class AttachedAgent implements SessionApi {
     this.#journal.open(log);
     const isNew = log.eventCount === 0;
     const sharedWith = this.#thread.sessionIds.size;
+    const { additionalDirectories = [] } = this.#task;
     this.#journal.append({
       type: 'thread/attached',
       data: {
@@ -116,6 +117,7 @@ export class AttachedAgent implements SessionApi {
         isolation: this.#task.isolation,
         pid: process.pid,
         sharedWith,
+        ...(additionalDirectories.length === 0 ? {} : { additionalDirectories }),
       },
     });
     const { mode } = this.#task.options;

@@ -2,6 +2,7 @@
  * The agent of one session with everything it reaches the world through.
  */
 import { randomUUID } from 'node:crypto';
+import { workspaceRoots } from '../../shared/workspace-roots.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import { abortableSleep } from '../agent/abortable-sleep.ts';
 import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
@@ -42,7 +43,7 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
     model: createModel(settings.model, options.sampling),
     journal,
     permissions,
-    toolParts: { broker, files: new FileObservations(), spillDir, subagents },
+    toolParts: { broker, files: new FileObservations(), roots: workspaceRoots(task), spillDir, subagents },
     maxAttempts,
     nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random, maxRetryAfterMs) : undefined),
     whenWritable: (signal) => outbox.whenWritable(signal),

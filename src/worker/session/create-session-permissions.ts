@@ -2,6 +2,7 @@
  * The permission gate of one session: its modes, grants and policies, and the way to whoever is asked.
  */
 import type { SessionTask } from '../../shared/thread-protocol.ts';
+import { workspaceRoots } from '../../shared/workspace-roots.ts';
 import { SessionPermissions } from '../permission/session-permissions.ts';
 import { sessionPolicies } from '../permission/session-policies.ts';
 import type { Projector } from '../projection/projector.ts';
@@ -17,9 +18,11 @@ export function createSessionPermissions(task: SessionTask, thread: ThreadContex
   const { sessionId, cwd, settings, options, ownDirectories } = task;
   const { broker, main, outbox } = thread;
   const { journal, projector } = parts;
+  const roots = workspaceRoots(task);
   return new SessionPermissions({
     sessionId,
     cwd,
+    roots,
     ownDirectories,
     mode: settings.mode,
     timeoutMs: settings.permissionTimeoutMs,
@@ -28,7 +31,7 @@ export function createSessionPermissions(task: SessionTask, thread: ThreadContex
     withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
     flush: () => outbox.flush(),
     toolCall: (call, reason) => projector.permissionToolCall(call, reason),
-    policies: sessionPolicies({ cwd, ownDirectories, server: settings.policy, session: options.policy }),
+    policies: sessionPolicies({ cwd, roots, ownDirectories, server: settings.policy, session: options.policy }),
     canCutNetwork: () => broker.canCutNetwork(),
     // A program that answers for a person is asked about one call at a time.
     offersGrants: settings.profile !== 'automation',

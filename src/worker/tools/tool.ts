@@ -30,6 +30,8 @@ export interface ToolContext {
   readonly callId: string;
   /** The session's canonical working directory. */
   readonly cwd: string;
+  /** All directories of the workspace, canonical, `cwd` first; `cwd` alone when absent. */
+  readonly roots?: readonly string[];
   readonly signal: AbortSignal;
   readonly broker: BrokerApi;
   /** Which files this session has read, and in which version. */
