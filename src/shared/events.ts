@@ -129,6 +129,18 @@ export interface ContextUse {
   readonly costUsd?: number;
 }
 
+/** What was at a path; `null` where this stands for no file. */
+export interface FileState {
+  /** SHA-256 of the content, in hexadecimal; absent when the content was too large to look at. */
+  readonly hash?: string;
+  readonly bytes: number;
+  /** Permission bits, where they are known. */
+  readonly mode?: number;
+}
+
+/** `redo` takes an undo, or a rewind, back. */
+export type RewindKind = 'undo' | 'redo' | 'rewind';
+
 /** Event name → payload. One place for both the types and the documentation. */
 export interface EventData {
   /** The session was put on a thread. `epoch` grows by one each time and fences an older writer. */
@@ -139,6 +151,8 @@ export interface EventData {
     readonly pid: number;
     /** How many other sessions were on the thread. */
     readonly sharedWith: number;
+    /** Directories that belong to the workspace beside the `cwd`, for as long as the session is on this thread; absent when there are none. */
+    readonly additionalDirectories?: readonly string[];
   };
   'turn/start': {
     readonly turn: number;
@@ -151,8 +165,6 @@ export interface EventData {
   'turn/end': {
     readonly turn: number;
     readonly reason: TurnEndReason;
-    /** Directories that belong to the workspace beside the `cwd`, for as long as the session is on this thread; absent when there are none. */
-    readonly additionalDirectories?: readonly string[];
     readonly usage: TurnUsage;
     /** The answer that met the session's output schema. */
     readonly structured?: JsonValue;
@@ -298,6 +310,40 @@ export interface EventData {
     readonly usage?: TokenUsage;
     /** With the summary in place. */
     readonly context?: ContextUse;
+  };
+  /** A tool, or an undo, changes this file next, as soon as this line is on the disk. */
+  'file/snapshot': {
+    /** The turn, or the last one before an undo. */
+    readonly turn: number;
+    /** Absent for an undo. */
+    readonly callId?: string;
+    /** `seq` of the `undo/start` that changes the file. */
+    readonly undo?: number;
+    /** Canonical. */
+    readonly path: string;
+    readonly before: FileState | null;
+    readonly after: FileState | null;
+    /** What is made for the file, outermost first. */
+    readonly directories?: readonly string[];
+    /** Why the content of `before` is not kept: this change cannot be undone. */
+    readonly notKept?: 'file-too-large' | 'session-full' | 'disk';
+  };
+  /** An undo begins. One without its `history/rewound` was cut off, and may have restored some of its files. */
+  'undo/start': { readonly kind: RewindKind; readonly base: number; readonly files: boolean; readonly force: boolean };
+  /** The conversation is again what it was right before event `base`. Spent budgets stay spent, and keys stay known. */
+  'history/rewound': {
+    readonly kind: RewindKind;
+    /** `seq` of the first `undo/start` that belongs to it: going back there takes the rewind back. */
+    readonly undo: number;
+    readonly base: number;
+    /** Turns that left the conversation, or that came back to it, ascending. */
+    readonly turns: readonly number[];
+    readonly restored: number;
+    readonly removed: number;
+    /** Files that were left as they are, and why; the first of them. */
+    readonly left?: readonly { readonly path: string; readonly why: string }[];
+    /** Markdown for the client; absent where the answer of a command says it. */
+    readonly note?: string;
   };
   /** What the session is called, on one line of at most 80 characters. The last one counts. */
   'session/title': {

@@ -33,6 +33,9 @@ export const eventTypes = {
   'subagent/end': true,
   'history/pruned': true,
   'history/compacted': true,
+  'file/snapshot': true,
+  'undo/start': true,
+  'history/rewound': true,
 } as const satisfies Record<EventType, true>;
 
 /** Whether this release knows the event. A log may hold others only if they are marked ignorable. */

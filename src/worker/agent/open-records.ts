@@ -61,8 +61,10 @@ export class OpenRecords {
         return;
       case 'assistant/chunk':
       case 'command/run':
+      case 'file/snapshot':
       case 'history/compacted':
       case 'history/pruned':
+      case 'history/rewound':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
@@ -76,6 +78,7 @@ export class OpenRecords {
       case 'thread/attached':
       case 'session/title':
       case 'todo/write':
+      case 'undo/start':
       case 'user/message':
         return; // These have no counterpart.
     }

@@ -89,6 +89,9 @@ export class OpenTurnTracker {
       case 'session/title':
       case 'todo/write':
       case 'history/pruned':
+      case 'history/rewound':
+      case 'file/snapshot':
+      case 'undo/start':
       case 'llm/wait':
       // What a subagent has open is its own session's to close.
       case 'subagent/start':

@@ -11,7 +11,7 @@ import type { EventData, EventInput } from '../../shared/events.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { PermissionCall } from '../permission/permission-gate.ts';
 import { ContentBudget } from './size-caps.ts';
-import { commandUpdates, retryUpdates, textUpdates, userUpdates } from './text-updates.ts';
+import { commandUpdates, retryUpdates, rewoundUpdates, textUpdates, userUpdates } from './text-updates.ts';
 import { sliceWhole } from '../display/title-line.ts';
 import { SubagentCards } from './subagent-card.ts';
 import { ToolCards, type ToolPresenter } from './tool-cards.ts';
@@ -89,6 +89,8 @@ export class Projector {
       }
       case 'user/message':
         return this.#replay && event.data.source !== 'notice' ? userUpdates(event.data) : [];
+      case 'history/rewound':
+        return rewoundUpdates(event.data);
       case 'command/run':
         return commandUpdates(event.data, this.#replay);
       case 'tool/call':
@@ -131,6 +133,8 @@ export class Projector {
       case 'request/header':
       case 'assistant/message':
       case 'history/pruned':
+      case 'file/snapshot':
+      case 'undo/start':
       case 'history/compacted':
         return [];
       default:

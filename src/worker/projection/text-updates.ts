@@ -68,3 +68,8 @@ export function retryUpdates(data: EventData['llm/retry']): SessionUpdate[] {
   const text = `The model's answer failed (${reason}). Attempt ${data.attempt + 1} of ${data.maxAttempts} starts in ${seconds} s; text of the failed attempt is discarded.`;
   return textUpdates('agent_thought_chunk', messageId, text);
 }
+
+/** What an undo did, for a client that asked for it by a method. Its id is made of the event, so a replay has the same. */
+export function rewoundUpdates({ undo, note }: EventData['history/rewound']): SessionUpdate[] {
+  return note === undefined ? [] : textUpdates('agent_message_chunk', `undo-${undo}`, note);
+}

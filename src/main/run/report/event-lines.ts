@@ -47,6 +47,12 @@ export function prunedLine(data: EventData['history/pruned']): Html {
   return eventLine(html`${results}${images}`);
 }
 
+export function rewoundLine({ kind, turns, restored, removed, left }: EventData['history/rewound']): Html {
+  const what = kind === 'redo' ? 'brought back' : 'undone';
+  const files = `${countText(restored)} files restored, ${countText(removed)} removed, ${countText(left?.length ?? 0)} left`;
+  return eventLine(html`turns ${visibleLine(turns.join(', '), longestText)} ${what}: ${files}`);
+}
+
 export function compactedBlock(data: EventData['history/compacted']): Html {
   return html`<details class="item"><summary>the conversation up to here was replaced by a summary for the model; it is whole here</summary>
 ${preformatted(excerptOf(data.summary, longestSummary))}</details>

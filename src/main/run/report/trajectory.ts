@@ -35,6 +35,8 @@ const emptyResult = '(no output)';
 
 export class Trajectory {
   readonly #units: Unit[] = [];
+  /** Of turns that were undone; a redo brings them back. */
+  readonly #undone: Unit[] = [];
   readonly #results = new Map<string, string>();
   #header: EventData['request/header'] | undefined;
   #headers = 0;
@@ -91,12 +93,16 @@ export class Trajectory {
           this.#results.set(event.data.callId, event.data.text === '' ? emptyResult : event.data.text);
         }
         return;
+      case 'history/rewound':
+        this.#rewind(event.data);
+        return;
       case 'history/compacted':
       case 'history/pruned':
         this.compactions += 1;
         return;
       case 'assistant/chunk':
       case 'command/run':
+      case 'file/snapshot':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
@@ -113,6 +119,7 @@ export class Trajectory {
       case 'todo/write':
       case 'tool/call':
       case 'tool/start':
+      case 'undo/start':
         return; // For people and for the client; no model reads these.
     }
   }
@@ -155,6 +162,15 @@ export class Trajectory {
     this.#chars += chars;
     this.truncated ||= this.#chars > mostChars;
     return !this.truncated;
+  }
+
+  /** Undone turns are no part of what the model went on from. Nothing is said between an undo and its redo, so those come back at the end. */
+  #rewind({ kind, turns }: EventData['history/rewound']): void {
+    const [from, to] = kind === 'redo' ? [this.#undone, this.#units] : [this.#units, this.#undone];
+    const concerned = from.filter(({ turn }) => turns.includes(turn));
+    const others = from.filter(({ turn }) => !turns.includes(turn));
+    from.splice(0, from.length, ...others);
+    to.push(...concerned);
   }
 
   #drop(turn: number): void {

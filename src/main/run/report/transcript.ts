@@ -15,6 +15,7 @@ import {
   eventLine,
   prunedLine,
   retryLine,
+  rewoundLine,
   subagentEndLine,
   subagentStartLine,
   todoBlock,
@@ -95,6 +96,11 @@ export class Transcript {
         return waitLine(event.data);
       case 'history/pruned':
         return prunedLine(event.data);
+      case 'history/rewound':
+        return rewoundLine(event.data);
+      case 'file/snapshot':
+      case 'undo/start':
+        return html``;
       case 'history/compacted':
         return compactedBlock(event.data);
       default:

@@ -141,6 +141,27 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
   'llm/retry': { turn: 1, step: 1, attempt: 1, maxAttempts: 3, delayMs: 250.5, code: 'MODEL_FAILED', message: 'HTTP 503' },
   'history/pruned': { callIds: ['c1'], keepChars: 200, messageIds: ['m1'] },
   'history/compacted': { throughSeq: 4, summary: 'So far…', usage },
+  'file/snapshot': {
+    turn: 1,
+    callId: 'c1',
+    undo: 7,
+    path: '/srv/project/new/a.ts',
+    before: { hash: 'a'.repeat(64), bytes: 3, mode: 0o644 },
+    after: null,
+    directories: ['/srv/project/new'],
+    notKept: 'file-too-large',
+  },
+  'undo/start': { kind: 'undo', base: 1, files: true, force: false },
+  'history/rewound': {
+    kind: 'undo',
+    undo: 7,
+    base: 1,
+    turns: [1],
+    restored: 1,
+    removed: 0,
+    left: [{ path: '/srv/project/b.ts', why: 'it has changed since' }],
+    note: 'Undone.',
+  },
 };
 
 export function sample(type: EventType): EventInput {

@@ -84,7 +84,10 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
       case 'assistant/chunk':
       case 'command/run':
       case 'history/compacted':
+      case 'file/snapshot':
       case 'history/pruned':
+      case 'history/rewound':
+      case 'undo/start':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
