@@ -20,7 +20,8 @@ export interface FileMutation {
  *
  * @throws FsFault as `replaceFile` does; file system errors as they are
  */
-export async function mutateFile(mutation: FileMutation, context: Pick<ToolContext, 'files' | 'signal'>): Promise<void> {
+export async function mutateFile(mutation: FileMutation, context: Pick<ToolContext, 'files' | 'signal' | 'keepBefore'>): Promise<void> {
+  await context.keepBefore?.(mutation);
   const version = await replaceFile({ ...mutation, signal: context.signal });
   context.files.observe(mutation.path, version);
 }

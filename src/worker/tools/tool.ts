@@ -25,6 +25,20 @@ export interface ToolOutcome {
   readonly meta?: JsonObject;
 }
 
+/** A file that is about to be changed. */
+export interface FileChange {
+  /** Canonical. */
+  readonly path: string;
+  /** For words to whoever asked for it. */
+  readonly shownPath: string;
+  /** The whole new content; `null` removes the file. */
+  readonly data: Buffer | null;
+  /** The version on the disk that must be in place, or `undefined` when there must be no file. */
+  readonly expected: string | undefined;
+  /** What is replaced, where that is not what the disk holds. */
+  readonly before?: Buffer;
+}
+
 export interface ToolContext {
   readonly sessionId: string;
   readonly callId: string;
@@ -36,6 +50,11 @@ export interface ToolContext {
   readonly broker: BrokerApi;
   /** Which files this session has read, and in which version. */
   readonly files: FileObservations;
+  /**
+   * Keeps what a file holds, so that the change can be undone: awaited before every change of a file. Absent where nothing is kept.
+   * @throws FsFault: the change must not be made then
+   */
+  readonly keepBefore?: (change: FileChange) => Promise<void>;
   /** Where outputs too large for a result go. */
   readonly spillDir: string;
   readonly commandTimeoutMs: number;
