@@ -199,6 +199,14 @@ export interface EventData {
     /** As it is sent, the session's and the server's together; absent when nothing is. */
     readonly sampling?: Sampling;
   };
+  /** Instruction files of the workspace, as the model knows them from here on. Logged when that changes; all files, each time. */
+  'instructions/read': {
+    readonly turn: number;
+    /** Where it reads them: all in the system text of the next header, or the changed ones in the `user/message` before this event. */
+    readonly given: 'system' | 'notice';
+    /** `digest` is the beginning of the SHA-256 of the text that was given, in hex. */
+    readonly files: readonly { readonly path: string; readonly digest: string; readonly bytes: number; readonly clipped?: true }[];
+  };
   /** Streamed text, merged for about 100 ms. Never part of the model's history: `assistant/message` is. */
   'assistant/chunk': {
     readonly turn: number;

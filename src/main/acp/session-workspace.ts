@@ -30,7 +30,7 @@ async function checkedDirectories(given: readonly unknown[], profile: Profile): 
   if (given.length === 0) return [];
   if (profile === 'automation') throw refused('must be empty: in the automation profile a session works in its cwd.');
   if (given.length > mostDirectories) throw refused(`may name at most ${mostDirectories} directories, and ${given.length} came.`);
-  const found = await Promise.all(given.map((path) => (typeof path === 'string' ? lookAtDirectory(path) : notText)));
+  const found = await Promise.all(given.map(async (path) => (typeof path === 'string' ? await lookAtDirectory(path) : notText)));
   const paths = found.map((one, index) => {
     if (one.ok) return one.path;
     throw refused(one.fault, `[${index}]`);

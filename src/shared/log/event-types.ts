@@ -28,6 +28,7 @@ export const eventTypes = {
   'todo/write': true,
   'llm/retry': true,
   'llm/wait': true,
+  'instructions/read': true,
   'subagent/start': true,
   'subagent/activity': true,
   'subagent/end': true,

@@ -97,6 +97,8 @@ export class History {
 
   /** Estimated tokens of a request with this history and `envelopeChars` of system text and tool schemas. */
   estimateTokens(envelopeChars: number): number {
+      case 'file/snapshot':
+      case 'instructions/read':
     return this.#estimator.tokens(this.#chars + envelopeChars);
   }
 

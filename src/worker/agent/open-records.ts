@@ -64,6 +64,7 @@ export class OpenRecords {
       case 'file/snapshot':
       case 'history/compacted':
       case 'history/pruned':
+      case 'instructions/read':
       case 'history/rewound':
       case 'llm/retry':
       case 'llm/wait':

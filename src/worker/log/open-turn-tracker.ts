@@ -89,6 +89,7 @@ export class OpenTurnTracker {
       case 'session/title':
       case 'todo/write':
       case 'history/pruned':
+      case 'instructions/read':
       case 'history/rewound':
       case 'file/snapshot':
       case 'undo/start':

@@ -136,6 +136,7 @@ export class Projector {
       case 'file/snapshot':
       case 'undo/start':
       case 'history/compacted':
+      case 'instructions/read':
         return [];
       default:
         // An event of a newer log has no view here. The lint rule for switches keeps the list above complete.

@@ -71,6 +71,7 @@ export class ParentScreen implements SessionView {
       case 'command/run':
       case 'file/snapshot':
       case 'history/pruned':
+      case 'instructions/read':
       case 'history/rewound':
       case 'llm/retry':
       case 'llm/wait':

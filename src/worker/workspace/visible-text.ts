@@ -26,7 +26,7 @@ export function visibleLine(text: string): string {
 }
 
 function writeOut(run: string): string {
-  const characters = [...run];
+  const characters = Array.from(run);
   const shown = characters.slice(0, shownOfRun).map(codePointOf).join('');
   const left = characters.length - shownOfRun;
   return left > 0 ? `${shown}‹and ${left} more hidden characters›` : shown;

@@ -22,6 +22,12 @@ export function waitLine(data: EventData['llm/wait']): Html {
   return eventLine(html`waited ${durationText(data.waitedMs)} for a place at the model, ${countText(data.position)} before it`);
 }
 
+export function instructionsLine({ files, given }: EventData['instructions/read']): Html {
+  const names = files.map(({ path, clipped }) => `${path}${clipped === true ? ' (cut)' : ''}`).join(', ');
+  const where = given === 'system' ? 'in the system text' : 'with what has changed in the conversation';
+  return eventLine(html`instruction files, ${where}: ${visibleLine(names === '' ? 'none' : names, longestText)}`);
+}
+
 export function askedLine(data: EventData['permission/asked']): Html {
   return html`permission asked: ${visibleLine(data.title, longestText)}`;
 }

@@ -103,6 +103,7 @@ export class Trajectory {
       case 'assistant/chunk':
       case 'command/run':
       case 'file/snapshot':
+      case 'instructions/read':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':

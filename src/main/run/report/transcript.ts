@@ -13,6 +13,7 @@ import {
   compactedBlock,
   decidedLine,
   eventLine,
+  instructionsLine,
   prunedLine,
   retryLine,
   rewoundLine,
@@ -94,6 +95,8 @@ export class Transcript {
         return html`${this.#takePartial('answer that broke off')}${retryLine(event.data)}`;
       case 'llm/wait':
         return waitLine(event.data);
+      case 'instructions/read':
+        return instructionsLine(event.data);
       case 'history/pruned':
         return prunedLine(event.data);
       case 'history/rewound':

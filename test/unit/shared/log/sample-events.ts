@@ -45,6 +45,7 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     budget: { maxSteps: 5 },
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   },
+  'instructions/read': { turn: 1, given: 'system', files: [{ path: '/w/AGENTS.md', digest: '0123abcd', bytes: 40000, clipped: true }] },
   'llm/wait': { turn: 1, step: 1, position: 3, waitedMs: 120 },
   'subagent/start': { turn: 1, callId: 'c1', runId: 'r1', provider: 'self', description: 'Read a', cwd: '/srv/project', background: false },
   'subagent/activity': {

@@ -86,6 +86,7 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
       case 'history/compacted':
       case 'file/snapshot':
       case 'history/pruned':
+      case 'instructions/read':
       case 'history/rewound':
       case 'undo/start':
       case 'llm/retry':
