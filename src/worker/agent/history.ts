@@ -70,6 +70,8 @@ export class History {
         return;
       case 'assistant/chunk':
       case 'command/run':
+      case 'file/snapshot':
+      case 'instructions/read':
       case 'llm/retry':
       case 'llm/wait':
       case 'mode/change':
@@ -97,9 +99,7 @@ export class History {
 
   /** Estimated tokens of a request with this history and `envelopeChars` of system text and tool schemas. */
   estimateTokens(envelopeChars: number): number {
-      case 'file/snapshot':
-      case 'instructions/read':
-    return this.#estimator.tokens(this.#chars + envelopeChars);
+    return this.#estimator.tokens(this.#chars + envelopeChars, this.#countedImages);
   }
 
   /** Estimated tokens of a text that is to join the history. */
