@@ -133,11 +133,13 @@ export class Projector {
       case 'request/header':
       case 'assistant/message':
       case 'history/pruned':
+      case 'instructions/read':
       case 'file/snapshot':
       case 'undo/start':
       case 'history/compacted':
-      case 'instructions/read':
-        return [];
+        return usageUpdates(event.data.context);
+      case 'session/title':
+        return titleUpdates(event.data, 'time' in event ? event.time : undefined);
       default:
         // An event of a newer log has no view here. The lint rule for switches keeps the list above complete.
         return [];
