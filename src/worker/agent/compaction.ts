@@ -6,6 +6,7 @@
  */
 import type { TurnEndReason } from '../../shared/events.ts';
 import type { AgentContext } from './agent-context.ts';
+import { contextUse } from './context-use.ts';
 import type { HistoryPrefix } from './history.ts';
 import { callModel, type ModelOutcome } from './model-call.ts';
 import type { RequestEnvelope } from './request-envelope.ts';
@@ -85,7 +86,8 @@ async function summarize(context: AgentContext, scope: TurnScope, envelope: Requ
   if (partial.text.trim() === '') return summaryFailed('the model wrote none');
   if (context.history.tokensOf(summary.length) >= prefix.tokens) return summaryFailed('the summary was not shorter');
   const usage = finish.usage === undefined ? {} : { usage: finish.usage };
-  scope.record({ type: 'history/compacted', data: { throughSeq: prefix.throughSeq, summary, ...usage } });
+  const use = contextUse(context, { tokens: context.history.tokensOf(summary.length) - prefix.tokens });
+  scope.record({ type: 'history/compacted', data: { throughSeq: prefix.throughSeq, summary, ...usage, context: use } });
   return undefined;
 }
 

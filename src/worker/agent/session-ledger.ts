@@ -37,6 +37,11 @@ export class SessionLedger {
     this.#clock = clock;
   }
 
+  /** Whether anybody said what tokens cost. */
+  get isPriced(): boolean {
+    return this.#clock.prices() !== undefined;
+  }
+
   /** The meter of a turn whose start is logged next; it begins with what subagents used since the last one. */
   openTurn(): UsageMeter {
     const meter = new UsageMeter(this.#now, this.#clock);

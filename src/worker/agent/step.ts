@@ -7,6 +7,7 @@ import type { AgentContext } from './agent-context.ts';
 import type { PartialAnswer } from './answer-stream.ts';
 import { type OutputCap, reasonOf } from './budget.ts';
 import { fitContext, recoverContext } from './compaction.ts';
+import { contextUse } from './context-use.ts';
 import { errorReason } from './end-reason.ts';
 import { callModel, type ModelOutcome } from './model-call.ts';
 import { type RequestEnvelope, recordHeader, requestEnvelope } from './request-envelope.ts';
@@ -34,7 +35,7 @@ export async function runStep(context: AgentContext, scope: TurnScope): Promise<
   scope.usage.steps = step;
   await takeAnswer(context, scope, envelope);
   // A step that was cut short may have calls without results; the turn's end closes these first.
-  if (!scope.ended) scope.record({ type: 'step/end', data: { turn: scope.turn, step } });
+  if (!scope.ended) scope.record({ type: 'step/end', data: { turn: scope.turn, step, context: contextUse(context) } });
 }
 
 /** Logs what waits in the inbox, so that the next request contains it. */

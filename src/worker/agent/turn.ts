@@ -6,6 +6,7 @@ import type { JsonValue } from '../../shared/errors.ts';
 import type { EventData, EventInput, PromptBlock, TurnEndReason, TurnUsage } from '../../shared/events.ts';
 import type { Budget } from '../../shared/session-options.ts';
 import type { AgentContext } from './agent-context.ts';
+import { contextUse, sessionCost } from './context-use.ts';
 import { errorReason } from './end-reason.ts';
 import type { DecidedEnd } from './open-records.ts';
 import { runStep } from './step.ts';
@@ -73,10 +74,11 @@ function lateSteers(context: AgentContext, scope: TurnScope): EventInput[] {
 async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnEnd> {
   const usage = scope.usage.total();
   const left = scope.limits.remaining();
+  const costUsd = sessionCost(context);
   context.ledger.sealTurn();
   try {
     context.open.decideEnd(scope.turn, endOf(scope, usage));
-    for (const event of context.open.closers()) scope.record(event);
+    for (const event of context.open.closers()) scope.record(withContext(event, context, costUsd));
     for (const event of lateSteers(context, scope)) scope.record(event);
     for (const event of context.open.turnCloser()) scope.record(event);
     await scope.barrier();
@@ -90,6 +92,12 @@ async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnE
     ...(left === undefined ? {} : { left }),
     ...(scope.text === undefined ? {} : { text: scope.text }),
   };
+}
+
+/** The last step of a turn is closed here: its end says how full the window is, as every step's does. */
+function withContext(event: EventInput, context: AgentContext, costUsd: number | undefined): EventInput {
+  if (event.type !== 'step/end') return event;
+  return { type: 'step/end', data: { ...event.data, context: contextUse(context, costUsd === undefined ? {} : { costUsd }) } };
 }
 
 function endOf(scope: TurnScope, usage: TurnUsage): DecidedEnd {

@@ -10,9 +10,9 @@ import type { Profile } from '../../shared/config.ts';
 import type { EventData, EventInput } from '../../shared/events.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { PermissionCall } from '../permission/permission-gate.ts';
-import { ContentBudget } from './size-caps.ts';
+import { PlanView } from './plan-view.ts';
+import { titleUpdates, usageUpdates } from './session-updates.ts';
 import { commandUpdates, retryUpdates, rewoundUpdates, textUpdates, userUpdates } from './text-updates.ts';
-import { sliceWhole } from '../display/title-line.ts';
 import { SubagentCards } from './subagent-card.ts';
 import { ToolCards, type ToolPresenter } from './tool-cards.ts';
 import { type ChunkKind, UpdateFrames } from './update-frame.ts';
@@ -29,15 +29,13 @@ export interface ProjectorOptions {
   readonly replay?: boolean;
 }
 
-const maxPlanEntries = 256;
-const maxPlanEntryLength = 2048;
-
 export class Projector {
   readonly #profile: Profile;
   readonly #replay: boolean;
   readonly #frames: UpdateFrames;
   readonly #cards: ToolCards;
   readonly #subagents = new SubagentCards();
+  readonly #plan = new PlanView();
 
   constructor(options: ProjectorOptions) {
     this.#profile = options.profile;
@@ -49,6 +47,11 @@ export class Projector {
       terminalOutput: options.client.terminalOutput && options.profile === 'editor',
       presenterOf: options.tools,
     });
+  }
+
+  /** Takes in an event of the stored log that is not to be shown: what comes next builds on it. */
+  learn(event: EventInput): void {
+    this.#plan.learn(event);
   }
 
   /** The updates of one event, in order. Events must come in the order of the log. */
@@ -100,7 +103,7 @@ export class Projector {
       case 'tool/result':
         return this.#cards.result(event.data);
       case 'todo/write':
-        return [planUpdate(event.data)];
+        return this.#plan.write(event.data);
       case 'mode/change':
         return [{ sessionUpdate: 'current_mode_update', currentModeId: event.data.mode }];
       case 'llm/retry':
@@ -118,24 +121,26 @@ export class Projector {
         return this.#cards.restore(event.data.callId, this.#subagents.shown(event.data.callId));
       // A start closes what a turn without an end left behind.
       case 'turn/start':
+        this.#subagents.endAll();
+        return [...this.#cards.endAll(), ...this.#plan.startTurn()];
       case 'turn/end':
         this.#subagents.endAll();
-        return this.#cards.endAll();
+        return [...this.#cards.endAll(), ...this.#plan.endTurn()];
       case 'options/change':
       case 'thread/attached':
       // Logged when the wait is over.
       case 'llm/wait':
       // The question is a request of its own; the answer shows in what happens to the call.
       case 'permission/asked':
-      case 'session/title':
       case 'step/start':
-      case 'step/end':
       case 'request/header':
       case 'assistant/message':
       case 'history/pruned':
       case 'instructions/read':
       case 'file/snapshot':
       case 'undo/start':
+        return [];
+      case 'step/end':
       case 'history/compacted':
         return usageUpdates(event.data.context);
       case 'session/title':
@@ -154,12 +159,4 @@ export class Projector {
 function projectForAutomation(event: EventInput): SessionUpdate[] {
   if (event.type !== 'assistant/message') return [];
   return textUpdates('agent_message_chunk', event.data.messageId, event.data.text);
-}
-
-function planUpdate(data: EventData['todo/write']): SessionUpdate {
-  const budget = new ContentBudget();
-  const entries = data.todos.slice(0, maxPlanEntries).map(({ content, status }) => {
-    return { content: budget.take(sliceWhole(content, maxPlanEntryLength)), priority: 'medium' as const, status };
-  });
-  return { sessionUpdate: 'plan', entries };
 }

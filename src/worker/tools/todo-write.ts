@@ -23,7 +23,9 @@ function summary(args: TodoWriteArgs): string {
 
 async function execute(args: TodoWriteArgs, context: ToolContext): Promise<ToolOutcome> {
   // Copied field by field: the plan is kept, the arguments are not.
-  context.writeTodos(args.todos.map(({ content, status }) => ({ content, status })));
+  context.writeTodos(
+    args.todos.map(({ content, status, priority }) => ({ content, status, ...(priority === undefined ? {} : { priority }) })),
+  );
   return succeeded(`Plan updated (${summary(args)}).`);
 }
 
@@ -51,6 +53,7 @@ export const todoWriteTool: Tool<TodoWriteArgs> = {
           properties: {
             content: { type: 'string', minLength: 1, maxLength: maxContentLength, description: 'What is to be done.' },
             status: { type: 'string', enum: ['pending', 'in_progress', 'completed'] },
+            priority: { type: 'string', enum: ['high', 'medium', 'low'], description: 'How much it matters. medium by default.' },
           },
           required: ['content', 'status'],
           additionalProperties: false,

@@ -91,10 +91,11 @@ function readPlan(entries: unknown): ChildUpdate | undefined {
   return { kind: 'plan', entries: read.filter((entry) => entry !== undefined) };
 }
 
-function readEntry({ content, status }: Readonly<Record<string, unknown>>): TodoEntry | undefined {
+function readEntry({ content, status, priority }: Readonly<Record<string, unknown>>): TodoEntry | undefined {
   if (typeof content !== 'string') return undefined;
   const known = status === 'in_progress' || status === 'completed' ? status : 'pending';
-  return { content: content.slice(0, maxPlanChars), status: known };
+  const weight: Pick<TodoEntry, 'priority'> = priority === 'high' || priority === 'low' ? { priority } : {};
+  return { content: content.slice(0, maxPlanChars), status: known, ...weight };
 }
 
 function readSpending(update: Readonly<Record<string, unknown>>): ChildUpdate | undefined {
