@@ -14,7 +14,7 @@ function shownValue(setting: EffectiveSetting): string | number | null {
 function asText(loaded: LoadedConfig): string {
   const { file } = loaded;
   const fileLine = file === undefined ? 'no file (no home directory)' : `${file.path}${file.found ? '' : ' (not there)'}`;
-  const head = `# file: ${fileLine}\n# model: ${loaded.choice.why}\n`;
+  const head = `# file: ${fileLine}\n# model: ${loaded.choice.why}\n# prices: ${loaded.prices.why}\n`;
   const rows = loaded.settings.map((setting) => {
     const value = shownValue(setting);
     const text = value === null ? '(none)' : JSON.stringify(value);
@@ -38,6 +38,7 @@ function asJson(loaded: LoadedConfig): string {
     file: file?.path ?? null,
     fileFound: file?.found ?? false,
     model: choice.why,
+    prices: loaded.prices.why,
     settings,
     subagents: shownSubagents(config.session.subagents),
   };

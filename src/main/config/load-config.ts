@@ -6,11 +6,11 @@
 import { isAbsolute, join } from 'node:path';
 import type { LimiterConfig, ServerConfig } from '../../shared/config.ts';
 import type { PolicyRules } from '../../shared/policy-rules.ts';
-import type { Prices } from '../../shared/session-options.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { normalUrl } from './check-value.ts';
 import { configError } from './config-error.ts';
 import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
+import { choosePrices, type PriceChoice, priceSettings } from './prices.ts';
 import { type ConfigFile, readConfigFile } from './read-config-file.ts';
 import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
 import { type ModelChoice, selectModel } from './select-model.ts';
@@ -42,6 +42,7 @@ export interface LoadedConfig {
   readonly settings: readonly EffectiveSetting[];
   readonly file: ConfigFile | undefined;
   readonly choice: ModelChoice;
+  readonly prices: PriceChoice;
 }
 
 function merge(layers: readonly Layer[]): Map<KeyName, Given> {
@@ -79,20 +80,6 @@ function complete(given: Settings, request: ConfigRequest): Settings {
     agent_version: given.agent_version ?? request.version,
     state_dir: given.state_dir ?? defaultStateDir(request),
   };
-}
-
-/** Peak prices as published in November 2026, in US dollars per million tokens. */
-const knownPrices: Readonly<Record<string, Prices>> = {
-  'deepseek-flash': { input: 0.3, output: 1.2, cacheRead: 0.006 },
-  'deepseek-v4-pro': { input: 1.32, output: 3.96, cacheRead: 0.044 },
-};
-
-function pricesOf(all: Settings, { model }: ModelChoice): Prices | undefined {
-  const { price_input: input, price_output: output, price_cache_read: cacheRead } = all;
-  const known = model.kind === 'openai-compatible' && model.dialect === 'deepseek' ? knownPrices[model.model] : undefined;
-  if (input === undefined && output === undefined && cacheRead === undefined) return known;
-  const base = known ?? { input: 0, output: 0, cacheRead: input ?? 0 };
-  return { input: input ?? base.input, output: output ?? base.output, cacheRead: cacheRead ?? base.cacheRead };
 }
 
 function limiterOf(all: Settings, { model }: ModelChoice): LimiterConfig {
@@ -169,7 +156,7 @@ function toServerConfig(
       commandTimeoutMs: need('command_timeout_ms'),
       ripgrepPath,
       policy: all.policy,
-      prices: pricesOf(all, choice),
+      prices: choosePrices(all, choice.model).prices,
       subagents: availableSubagents(all.subagents, need('delegate')),
       trace: all.otlp_endpoint !== undefined,
     },
@@ -189,7 +176,8 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   // Each value was checked against its own row of the table.
   const completed = complete(values, request);
   const choice = selectModel(completed, request.env);
-  const effective: Settings = { ...completed, ...modelSettings(choice) };
+  const prices = choosePrices(completed, choice.model);
+  const effective: Settings = { ...completed, ...modelSettings(choice), ...priceSettings(prices) };
   const settings = keyNames.map((name): EffectiveSetting => {
     const from = given.get(name);
     return {
@@ -205,5 +193,6 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
     settings,
     file,
     choice,
+    prices,
   };
 }

@@ -3,6 +3,7 @@ import { ServerError } from '../../../shared/errors.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkModel } from './check-model.ts';
+import { checkPrices } from './check-prices.ts';
 import { checkStateDir } from './check-state-dir.ts';
 import { checkSubagents } from './check-subagents.ts';
 import { type Finding, fail, ok } from './finding.ts';
@@ -56,7 +57,7 @@ export async function runDoctor(
   if (loaded !== undefined) {
     const { config, choice } = loaded;
     findings.push(...(await checkMachine(config.session.ripgrepPath)), await checkStateDir(config.stateDir), await checkModel(choice));
-    findings.push(...(await checkSubagents(config.session.subagents)));
+    findings.push(checkPrices(loaded.prices), ...(await checkSubagents(config.session.subagents)));
   }
   const failed = findings.filter((finding) => finding.level === 'fail').length;
   print(findings.map(line).join(''));

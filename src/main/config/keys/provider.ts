@@ -116,7 +116,7 @@ export const providerKeys = {
     section: 'provider',
     type: amount(1_000_000),
     default: undefined,
-    defaultText: 'known for `deepseek-flash` and `deepseek-v4-pro` (peak prices of November 2026), else none',
+    defaultText: 'known for `deepseek-flash` and `deepseek-v4-pro`, by the hour (list of 2026-11-15), else none',
     doc: 'US dollars per million input tokens that no cache held. With price_output it makes costs and cost budgets possible.',
   },
   price_output: {
