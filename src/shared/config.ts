@@ -11,6 +11,8 @@ import type { SubagentProvider } from './subagent-protocol.ts';
 
 export type Profile = 'editor' | 'automation';
 export type Isolation = 'dedicated' | 'strict' | 'shared';
+/** `model` falls back on the prompt wherever the model cannot be asked, or gives nothing of use. */
+export type TitleSource = 'prompt' | 'model' | 'off';
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
 
 /** Which model answers, and how to reach it. Holds a key: never log or echo it. */
@@ -27,6 +29,8 @@ export type ModelConfig =
       readonly contextWindow: number;
       readonly maxOutputTokens: number;
       readonly thinking: 'off' | 'low' | 'high' | 'max';
+      /** Whether prompts may hold images; absent goes by what is known of the model's name. See `model-images.ts`. */
+      readonly images?: 'on' | 'off';
       /** Of sessions that say nothing else; absent sends nothing. */
       readonly sampling?: Sampling;
       /** Until the first byte of the answer's body. */
@@ -37,6 +41,13 @@ export type ModelConfig =
       /** A provider that wants to be left alone for longer is not called again for this answer. */
       readonly maxRetryAfterMs: number;
     };
+
+export interface OfferedModel {
+  /** As it is sent. */
+  readonly name: string;
+  /** `undefined` when nobody said what its tokens cost. */
+  readonly prices?: Prices | undefined;
+}
 
 /** The server's own limits of one turn; a client's come on top. `0` means no limit. */
 export interface TurnBudget {
@@ -53,7 +64,11 @@ export interface TurnBudget {
 export interface SessionSettings {
   readonly profile: Profile;
   readonly model: ModelConfig;
+  /** What a client may choose beside the configured model, at the same server; absent leaves no choice. */
+  readonly models?: readonly OfferedModel[];
   readonly systemPrompt: string | undefined;
+  /** What a session is called after its first turn. */
+  readonly titles: TitleSource;
   readonly mode: PermissionMode;
   /** `0` waits for as long as the client takes. */
   readonly permissionTimeoutMs: number;

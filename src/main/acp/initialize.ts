@@ -5,6 +5,7 @@ import type { AuthMethod, InitializeResponse } from '@agentclientprotocol/sdk';
 import type { ModelConfig, Profile, ServerConfig } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
 import { extensionName, extensionVersion } from './meta/extension.ts';
+import { promptKinds } from './prompt-content.ts';
 
 /** The one protocol version this server speaks: it answers 1 whatever was asked for. */
 const protocolVersion = 1;
@@ -42,7 +43,7 @@ export function initializeResponse(config: ServerConfig, profile: Profile): Init
     agentInfo: { name: config.agentName, title: titleFor(config.session.model), version: config.agentVersion },
     agentCapabilities: {
       loadSession: isEditor,
-      promptCapabilities: { image: false, audio: false, embeddedContext: false },
+      promptCapabilities: { image: promptKinds(config.session).images, audio: false, embeddedContext: true },
       mcpCapabilities: { http: false, sse: false },
       sessionCapabilities: {
         ...(isEditor ? { list: {}, additionalDirectories: {} } : {}),

@@ -1,34 +1,82 @@
 /**
- * Checks the content blocks of a prompt and keeps what the session log stores: text and resource links, in order.
+ * Checks the content blocks of a prompt and keeps what the session log stores of them, in order: text, links, text that the
+ * client attached, and images where the model takes them.
  */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import { ServerError } from '../../shared/errors.ts';
-import type { PromptBlock } from '../../shared/events.ts';
+import type { PromptBlock, PromptResource } from '../../shared/events.ts';
+import { takesImages } from '../../shared/model-images.ts';
+import { type ChoiceSettings, chosenModel, offeredModels } from '../../shared/session-choices.ts';
+import { ImageIntake } from './prompt-images.ts';
+
+/** Characters of attached text that are kept: of one resource, and of all of a prompt. */
+export const mostResourceChars = 128 * 1024;
+const mostAttachedChars = 512 * 1024;
+
+/** What `initialize` says of prompts. */
+export interface PromptKinds {
+  readonly images: boolean;
+}
+
+/** Images are taken where one of the models that a session may have takes them; another one gets a mark in their place. */
+export function promptKinds(settings: ChoiceSettings): PromptKinds {
+  return { images: offeredModels(settings).some((model) => takesImages(chosenModel(settings, { model }))) };
+}
 
 /**
- * @throws ServerError UNSUPPORTED_CONTENT for image, audio and embedded resources, which initialize does not advertise;
- * EMPTY_PROMPT when nothing but blank text is left (it would start no work, so no turn would ever answer)
+ * @throws ServerError UNSUPPORTED_CONTENT for kinds that initialize does not advertise, INVALID_PARAMS for an image that cannot be
+ * used; EMPTY_PROMPT when nothing but blank text is left (it would start no work, so no turn would ever answer)
  */
-export function promptContent(blocks: readonly ContentBlock[]): PromptBlock[] {
-  const content = blocks.map(promptBlock);
+export function promptContent(blocks: readonly ContentBlock[], kinds: PromptKinds): PromptBlock[] {
+  const intake = { ...kinds, taken: new ImageIntake(), attached: { left: mostAttachedChars } };
+  const content = blocks.map((block, index) => promptBlock(block, index, intake));
   const saysSomething = content.some((block) => block.type !== 'text' || block.text.trim() !== '');
   if (!saysSomething) throw new ServerError('EMPTY_PROMPT', 'The prompt holds no text and no resource link.');
   return content;
 }
 
-function promptBlock(block: ContentBlock, index: number): PromptBlock {
+interface Intake extends PromptKinds {
+  readonly taken: ImageIntake;
+  readonly attached: { left: number };
+}
+
+function promptBlock(block: ContentBlock, index: number, intake: Intake): PromptBlock {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text };
     case 'resource_link':
       return { type: 'resource_link', uri: block.uri, name: block.name };
     case 'image':
-    case 'audio':
+      if (!intake.images) throw unsupported(index, 'image', intake);
+      return intake.taken.take(block, index);
     case 'resource':
-      throw new ServerError('UNSUPPORTED_CONTENT', `prompt[${index}] is of a kind that this server does not take: ${block.type}.`, {
-        data: { index, expected: ['text', 'resource_link'] },
-      });
+      if (!('text' in block.resource)) throw unsupported(index, 'resource with a blob', intake);
+      return attached(block.resource, intake);
+    case 'audio':
+      throw unsupported(index, 'audio', intake);
     default:
       return block satisfies never;
   }
+}
+
+function unsupported(index: number, came: string, { images }: PromptKinds): ServerError {
+  const expected = ['text', 'resource_link', 'resource with text', ...(images ? ['image'] : [])];
+  const message = `prompt[${index}] is of a kind that this server does not take: ${came}. It takes ${expected.join(', ')}.`;
+  return new ServerError('UNSUPPORTED_CONTENT', message, { data: { index, expected } });
+}
+
+function attached(
+  { uri, text, mimeType }: { readonly uri: string; readonly text: string; readonly mimeType?: string | null },
+  intake: Intake,
+): PromptResource {
+  const kept = clipped(text, Math.min(mostResourceChars, intake.attached.left));
+  intake.attached.left = Math.max(0, intake.attached.left - kept.length);
+  return { type: 'resource', uri, text: kept, ...(typeof mimeType === 'string' ? { mimeType } : {}) };
+}
+
+function clipped(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  // Never half of a character.
+  const end = /[\ud800-\udbff]/.test(text.charAt(limit - 1)) ? limit - 1 : limit;
+  return `${text.slice(0, end)}\n… (cut here: ${text.length} characters in all)`;
 }

@@ -10,11 +10,11 @@ import type { AgentAppParts } from './agent-app.ts';
 import { present } from './meta/budget.ts';
 import { extensionName } from './meta/extension.ts';
 import { promptOptions } from './meta/prompt-options.ts';
-import { promptContent } from './prompt-content.ts';
+import { promptContent, promptKinds } from './prompt-content.ts';
 
 /** The session is looked up before anything is awaited, so that prompts keep the order in which they came. */
 export async function prompt(parts: AgentAppParts, params: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
-  const content = promptContent(params.prompt);
+  const content = promptContent(params.prompt, promptKinds(parts.config.session));
   const options = promptOptions(params, content, parts.config.session.prices);
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
   return promptResponse(await sessions.get(params.sessionId).prompt(content, options, signal));

@@ -5,11 +5,13 @@
  */
 import { isAbsolute, join } from 'node:path';
 import type { LimiterConfig, ServerConfig } from '../../shared/config.ts';
+import { takesImages } from '../../shared/model-images.ts';
 import type { PolicyRules } from '../../shared/policy-rules.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { normalUrl } from './check-value.ts';
 import { configError } from './config-error.ts';
 import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
+import { offeredModels } from './offered-models.ts';
 import { choosePrices, type PriceChoice, priceSettings } from './prices.ts';
 import { type ConfigFile, readConfigFile } from './read-config-file.ts';
 import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
@@ -95,15 +97,17 @@ function isLoopback(baseUrl: string): boolean {
 }
 
 /** What the chosen model says about its own keys, for `dsh-acp config`. */
-function modelSettings({ model, keyVariable }: ModelChoice): Settings {
+function modelSettings({ model, models, keyVariable }: ModelChoice): Settings {
   if (model.kind === 'scripted') return { model: 'scripted' };
   if (model.kind === 'replay') return { model: `replay:${model.path}` };
   return {
     model: model.model,
+    models: models.join(','),
     base_url: model.baseUrl,
     dialect: model.dialect,
     context_window: model.contextWindow,
     max_output_tokens: model.maxOutputTokens,
+    model_images: takesImages(model) ? 'on' : 'off',
     api_key_env: keyVariable,
     api_key: model.apiKey,
   };
@@ -142,7 +146,9 @@ function toServerConfig(
     session: {
       profile,
       model: choice.model,
+      models: offeredModels(all, choice),
       systemPrompt: all.system_prompt,
+      titles: need('titles'),
       mode: need('permission_mode'),
       permissionTimeoutMs: need('permission_timeout_ms'),
       budget: {

@@ -8,6 +8,8 @@ import type { Settings } from './schema.ts';
 
 export interface ModelChoice {
   readonly model: ModelConfig;
+  /** Names of further models of the same server that a client may choose. */
+  readonly models: readonly string[];
   /** One sentence for people: why this one. Holds no key. */
   readonly why: string;
   /** The variable that the key was taken from, or would be. */
@@ -18,6 +20,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const deepseekUrl = 'https://api.deepseek.com';
 const deepseekModel = 'deepseek-flash';
+/** What DeepSeek serves (November 2026). */
+const deepseekModels = [deepseekModel, 'deepseek-v4-pro'];
 const deepseekKey = 'DEEPSEEK_API_KEY';
 
 function isDeepseekUrl(url: string): boolean {
@@ -47,6 +51,11 @@ function samplingOf({ temperature, top_p: topP, seed }: Settings): { readonly sa
   return given.length === 0 ? {} : { sampling: Object.fromEntries(given) };
 }
 
+function furtherModels({ models }: Settings, isDeepseek: boolean): readonly string[] {
+  if (models === undefined) return isDeepseek ? deepseekModels : [];
+  return models === '' ? [] : models.split(',');
+}
+
 function remote(settings: Settings, env: Environment): ModelChoice {
   const own = settings.base_url;
   const baseUrl = own ?? deepseekBase(env);
@@ -71,6 +80,7 @@ function remote(settings: Settings, env: Environment): ModelChoice {
     contextWindow: settings.context_window ?? (dialect === 'deepseek' ? 1_000_000 : 128_000),
     maxOutputTokens: settings.max_output_tokens ?? (dialect === 'deepseek' ? 256_000 : 16_000),
     thinking: settings.thinking ?? 'high',
+    ...(settings.model_images === undefined ? {} : { images: settings.model_images }),
     ...samplingOf(settings),
     firstByteTimeoutMs: settings.first_byte_timeout_ms ?? 600_000,
     idleTimeoutMs: settings.idle_timeout_ms ?? 300_000,
@@ -81,7 +91,7 @@ function remote(settings: Settings, env: Environment): ModelChoice {
     settings.model !== undefined || own !== undefined
       ? 'configured'
       : `there is a key in ${settings.api_key === undefined ? keyVariable : 'api_key'}`;
-  return { model: config, why, keyVariable };
+  return { model: config, models: furtherModels(settings, isDeepseek).filter((name) => name !== model), why, keyVariable };
 }
 
 /**
@@ -91,17 +101,18 @@ function remote(settings: Settings, env: Environment): ModelChoice {
 export function selectModel(settings: Settings, env: Environment): ModelChoice {
   const { model } = settings;
   if (model === 'scripted')
-    return { model: { kind: 'scripted', paceMs: settings.pace_ms ?? 0 }, why: 'configured', keyVariable: undefined };
+    return { model: { kind: 'scripted', paceMs: settings.pace_ms ?? 0 }, models: [], why: 'configured', keyVariable: undefined };
   if (model?.startsWith('replay:') === true) {
     const path = model.slice('replay:'.length);
     if (!isAbsolute(path)) throw configError({ key: 'model', expected: 'replay: with an absolute path', came: model, where: 'model' });
-    return { model: { kind: 'replay', path }, why: 'configured', keyVariable: undefined };
+    return { model: { kind: 'replay', path }, models: [], why: 'configured', keyVariable: undefined };
   }
   const keyVariable = settings.api_key_env ?? deepseekKey;
   const hasKey = settings.api_key !== undefined || readKey(keyVariable, env) !== undefined;
   if (model !== undefined || settings.base_url !== undefined || hasKey) return remote(settings, env);
   return {
     model: { kind: 'scripted', paceMs: settings.pace_ms ?? 0 },
+    models: [],
     why: `no model is configured and ${keyVariable} is not set`,
     keyVariable: undefined,
   };

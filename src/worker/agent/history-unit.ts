@@ -3,7 +3,7 @@
  * calls. Units are what compaction and refusals drop, so a call can never be parted from its result.
  */
 import type { EventData } from '../../shared/events.ts';
-import { promptText } from '../../shared/prompt-text.ts';
+import { promptParts, promptText } from '../../shared/prompt-text.ts';
 import { sendableCall } from '../../shared/sendable-call.ts';
 import type { ModelMessage } from '../model/model-adapter.ts';
 
@@ -11,7 +11,9 @@ export interface UserUnit {
   readonly kind: 'user';
   readonly turn: number;
   lastSeq: number;
-  readonly message: ModelMessage;
+  /** Absent for a summary. */
+  readonly messageId?: string;
+  message: Extract<ModelMessage, { role: 'user' }>;
 }
 
 export interface AnswerUnit {
@@ -34,7 +36,10 @@ const messageOverhead = 16;
 const missingResult = 'Error: the result of this call was not recorded. Check what it did before you repeat it.';
 
 export function userUnit(seq: number, data: EventData['user/message']): UserUnit {
-  return { kind: 'user', turn: data.turn, lastSeq: seq, message: { role: 'user', text: promptText(data.content) } };
+  const { turn, messageId, content } = data;
+  const parts = promptParts(content);
+  const message = { role: 'user' as const, text: promptText(content), ...(parts === undefined ? {} : { parts }) };
+  return { kind: 'user', turn, lastSeq: seq, messageId, message };
 }
 
 /** A summary belongs to no turn, and stands for everything up to `throughSeq`. */
@@ -70,7 +75,21 @@ export function messagesOf(units: readonly HistoryUnit[]): ModelMessage[] {
   return messages;
 }
 
-/** How large the unit is in a request, in characters. */
+/** Images of a unit, and how many characters of base64 they are. */
+export function unitImages(unit: HistoryUnit): { readonly count: number; readonly chars: number } {
+  if (unit.kind !== 'user' || unit.message.parts === undefined) return noImages;
+  const images = unit.message.parts.filter((part) => part.type === 'image');
+  return { count: images.length, chars: images.reduce((sum, { data }) => sum + data.length, 0) };
+}
+
+const noImages = { count: 0, chars: 0 };
+
+/** From now on the model gets a mark in place of each image. */
+export function dropImages(unit: UserUnit): void {
+  unit.message = { role: 'user', text: unit.message.text };
+}
+
+/** How large the unit is in a request, in characters, its images left out. */
 export function unitChars(unit: HistoryUnit): number {
   if (unit.message === undefined) return 0;
   if (unit.kind === 'user') return unit.message.text.length + messageOverhead;

@@ -5,8 +5,20 @@
  */
 import type { EventData, LogEvent } from '../../shared/events.ts';
 import type { ModelMessage } from '../model/model-adapter.ts';
-import { type AnswerUnit, answerUnit, type HistoryUnit, messagesOf, summaryUnit, unitChars, userUnit } from './history-unit.ts';
+import {
+  type AnswerUnit,
+  answerUnit,
+  dropImages,
+  type HistoryUnit,
+  messagesOf,
+  summaryUnit,
+  unitChars,
+  unitImages,
+  type UserUnit,
+  userUnit,
+} from './history-unit.ts';
 import { prunedText } from './pruned-text.ts';
+import { Rewinds } from './rewinds.ts';
 import { TokenEstimator } from './token-estimator.ts';
 
 /** The oldest units, as far as a summary may replace them. */
@@ -17,14 +29,23 @@ export interface HistoryPrefix {
 }
 
 export class History {
+  readonly rewinds = new Rewinds();
+  readonly #takesImages: () => boolean;
   readonly #estimator = new TokenEstimator();
   readonly #callIds = new Set<string>();
   /** Units by call id, as long as they are part of the history. */
   readonly #answers = new Map<string, AnswerUnit>();
   #units: HistoryUnit[] = [];
   #chars = 0;
+  /** Of the units now, whether the model takes them or not. */
+  #images = { count: 0, chars: 0 };
   #turn = 0;
   #header: EventData['request/header'] | undefined;
+
+  /** @param takesImages whether the model of the next request is sent images: only then they count */
+  constructor(takesImages: () => boolean = () => false) {
+    this.#takesImages = takesImages;
+  }
 
   /** The number of the last turn that started; `0` before the first. */
   get turn(): number {
@@ -48,7 +69,7 @@ export class History {
         this.#turn = event.data.turn;
         return;
       case 'turn/end':
-        if (event.data.reason.kind === 'refusal') this.#dropTurn(event.data.turn);
+        this.#endTurn(event.data);
         return;
       case 'request/header':
         this.#header = event.data;
@@ -63,10 +84,16 @@ export class History {
         this.#applyResult(event.seq, event.data);
         return;
       case 'history/pruned':
+        this.rewinds.noteChange(event.seq);
         for (const callId of event.data.callIds) this.#prune(callId, event.data.keepChars);
+        this.#dropImages((unit) => event.data.messageIds?.includes(unit.messageId ?? '') === true);
         return;
       case 'history/compacted':
+        this.rewinds.noteChange(event.seq);
         this.#compact(event.data);
+        return;
+      case 'history/rewound':
+        if (this.rewinds.add({ seq: event.seq, base: event.data.base })) this.#cutAt(event.data.base);
         return;
       case 'assistant/chunk':
       case 'command/run':
@@ -88,8 +115,19 @@ export class History {
       case 'todo/write':
       case 'tool/call':
       case 'tool/start':
+      case 'undo/start':
         return; // For people and for the client; no model reads these.
     }
+  }
+
+  /** Takes the messages of another history, which was made of the events that still count. */
+  adopt(other: History): void {
+    this.#units = other.#units;
+    this.#chars = other.#chars;
+    this.#images = other.#images;
+    this.#answers.clear();
+    for (const [callId, unit] of other.#answers) this.#answers.set(callId, unit);
+    this.rewinds.madeAnew();
   }
 
   /** The messages of the next request. */
@@ -109,7 +147,18 @@ export class History {
 
   /** Tells the estimator how large a request with this history really was. */
   calibrate(envelopeChars: number, reportedTokens: number): void {
-    this.#estimator.calibrate(this.#chars + envelopeChars, reportedTokens);
+    this.#estimator.calibrate(this.#chars + envelopeChars, reportedTokens, this.#countedImages);
+  }
+
+  /** Characters of base64 that a request sends as images. */
+  get imageChars(): number {
+    return this.#takesImages() ? this.#images.chars : 0;
+  }
+
+  /** Messages of turns before the running one that have images. */
+  prunableImages(): string[] {
+    const old = this.#units.filter((unit): unit is UserUnit => unit.turn < this.#turn && unitImages(unit).count > 0);
+    return old.flatMap(({ messageId }) => messageId ?? []);
   }
 
   /** Calls whose result is longer than `minChars`, leaving out the last `keepAnswers` answers that made calls. */
@@ -119,27 +168,58 @@ export class History {
     return old.flatMap((unit) => [...unit.results].filter(([, text]) => text.length > minChars).map(([callId]) => callId));
   }
 
-  /** The oldest whole units that leave about `keepTokens` of the newest; `undefined` when nothing new could be replaced. */
+  /**
+   * The oldest whole units that leave about `keepTokens` of the newest, at least one; `0` leaves none. `undefined` when nothing new
+   * could be replaced.
+   */
   prefix(keepTokens: number): HistoryPrefix | undefined {
     let cut = this.#units.length;
     let kept = 0;
     while (cut > 0) {
       const unit = this.#units[cut - 1];
       if (unit === undefined) break;
-      kept += this.#estimator.tokens(unitChars(unit));
-      if (kept > keepTokens && cut < this.#units.length) break;
+      kept += this.#estimator.tokens(unitChars(unit), this.#counted(unitImages(unit).count));
+      if (kept > keepTokens && (keepTokens === 0 || cut < this.#units.length)) break;
       cut -= 1;
     }
     const units = this.#units.slice(0, cut);
     const last = units.at(-1);
     if (last === undefined || last.turn < 0) return undefined;
     const chars = units.reduce((sum, unit) => sum + unitChars(unit), 0);
-    return { throughSeq: last.lastSeq, messages: messagesOf(units), tokens: this.#estimator.tokens(chars) };
+    const images = this.#counted(units.reduce((sum, unit) => sum + unitImages(unit).count, 0));
+    return { throughSeq: last.lastSeq, messages: messagesOf(units), tokens: this.#estimator.tokens(chars, images) };
+  }
+
+  get #countedImages(): number {
+    return this.#counted(this.#images.count);
+  }
+
+  #counted(images: number): number {
+    return this.#takesImages() ? images : 0;
   }
 
   #push(unit: HistoryUnit): void {
     this.#units.push(unit);
-    this.#chars += unitChars(unit);
+    this.#resize(unit, 1);
+  }
+
+  #resize(unit: HistoryUnit, sign: 1 | -1): void {
+    this.#chars += sign * unitChars(unit);
+    const { count, chars } = unitImages(unit);
+    if (count > 0) this.#images = { count: this.#images.count + sign * count, chars: this.#images.chars + sign * chars };
+  }
+
+  /** The provider will refuse every later request for an image that it has refused once. */
+  #endTurn({ turn, reason }: EventData['turn/end']): void {
+    if (reason.kind === 'refusal') this.#dropTurn(turn);
+    else if (reason.kind === 'error' && reason.code === 'INVALID_REQUEST') this.#dropImages((unit) => unit.turn === turn);
+  }
+
+  #dropImages(which: (unit: UserUnit) => boolean): void {
+    if (this.#images.count === 0) return;
+    for (const unit of this.#units) {
+      if (unit.kind === 'user' && unitImages(unit).count > 0 && which(unit)) this.#change(unit, () => dropImages(unit));
+    }
   }
 
   #applyAnswer(seq: number, data: EventData['assistant/message']): void {
@@ -155,20 +235,20 @@ export class History {
     const unit = this.#answers.get(data.callId);
     if (unit === undefined || unit.results.has(data.callId)) return;
     unit.lastSeq = seq;
-    this.#resize(unit, () => unit.results.set(data.callId, data.text));
+    this.#change(unit, () => unit.results.set(data.callId, data.text));
   }
 
   #prune(callId: string, keepChars: number): void {
     const unit = this.#answers.get(callId);
     const text = unit?.results.get(callId);
     if (unit === undefined || text === undefined) return;
-    this.#resize(unit, () => unit.results.set(callId, prunedText(text, keepChars)));
+    this.#change(unit, () => unit.results.set(callId, prunedText(text, keepChars)));
   }
 
-  #resize(unit: HistoryUnit, change: () => void): void {
-    this.#chars -= unitChars(unit);
+  #change(unit: HistoryUnit, change: () => void): void {
+    this.#resize(unit, -1);
     change();
-    this.#chars += unitChars(unit);
+    this.#resize(unit, 1);
   }
 
   #compact(data: EventData['history/compacted']): void {
@@ -177,7 +257,7 @@ export class History {
     this.#units = kept;
     const summary = summaryUnit(data.throughSeq, data.summary);
     this.#units.unshift(summary);
-    this.#chars += unitChars(summary);
+    this.#resize(summary, 1);
   }
 
   /** A refused prompt and what followed it are never sent again, else every later request would be refused too. */
@@ -188,8 +268,16 @@ export class History {
     }
   }
 
+  /** Leaves out what was said from event `base` on. */
+  #cutAt(base: number): void {
+    for (let unit = this.#units.at(-1); unit !== undefined && unit.lastSeq >= base; unit = this.#units.at(-1)) {
+      this.#forget(unit);
+      this.#units.pop();
+    }
+  }
+
   #forget(unit: HistoryUnit): void {
-    this.#chars -= unitChars(unit);
+    this.#resize(unit, -1);
     if (unit.kind === 'answer') for (const callId of unit.message?.toolCalls.map((call) => call.callId) ?? []) this.#answers.delete(callId);
   }
 }

@@ -7,41 +7,43 @@ import type { LogEvent, PromptBlock, TurnEndReason } from '../../shared/events.t
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import type { AgentContext, AgentDependencies } from './agent-context.ts';
+import { type Compaction, compactNow } from './compaction.ts';
 import { History } from './history.ts';
 import { Inbox } from './inbox.ts';
 import { OpenRecords } from './open-records.ts';
 import { SessionLedger } from './session-ledger.ts';
 import { sessionTools } from './session-tools.ts';
-import { runTurn, type TurnEnd } from './turn.ts';
+import { runSteps, runTurn, type TurnEnd, type TurnWork } from './turn.ts';
 import { TurnScope } from './turn-scope.ts';
 import { noTurnUsage } from './turn-usage.ts';
 
 /** `disposed` is final. `running` spans queued turns and the closing of the last one. */
 export type AgentStatus = 'idle' | 'running' | 'disposed';
 
-interface QueuedPrompt {
-  readonly content: readonly PromptBlock[];
+interface QueuedTurn {
+  readonly work: TurnWork;
   readonly options: PromptOptions;
   readonly resolve: (end: TurnEnd) => void;
 }
 
 export class ReactLoopAgent {
   readonly #context: AgentContext;
-  readonly #queue: QueuedPrompt[] = [];
+  readonly #queue: QueuedTurn[] = [];
   #status: AgentStatus = 'idle';
   #scope: TurnScope | undefined;
   #drained: Promise<void> = Promise.resolve();
   #disposal: Promise<void> | undefined;
 
   constructor(dependencies: AgentDependencies) {
-    const { tools, options, now, settings, wallClock } = dependencies;
+    const { tools, options, now, settings, wallClock, model } = dependencies;
     this.#context = {
       ...dependencies,
       tools: sessionTools(tools, options),
-      ledger: new SessionLedger(now, { prices: () => settings.prices, wallClock }),
-      history: new History(),
+      ledger: new SessionLedger(now, { prices: () => model.prices ?? settings.prices, wallClock }),
+      history: new History(() => model.takesImages === true),
       open: new OpenRecords(),
       inbox: new Inbox(),
+      shownCalls: new Set(dependencies.lostCallIds),
     };
   }
 
@@ -65,10 +67,30 @@ export class ReactLoopAgent {
    * Starts a turn, or queues it behind those that came before. Fulfils when this very turn has ended and its end is in
    * the log; exactly once. Never rejects: an error turn ends with reason `error`. The turn has begun when this returns
    * if none was running, so a `cancel` right behind it cancels it.
+   *
+   * @param shown what the person typed, where a command made `content` of it
    */
-  send(content: readonly PromptBlock[], options: PromptOptions = {}): Promise<TurnEnd> {
+  send(content: readonly PromptBlock[], options: PromptOptions = {}, shown?: readonly PromptBlock[]): Promise<TurnEnd> {
+    const prompt = { content, ...(shown === undefined ? {} : { shown }) };
+    return this.#enqueue({ prompt, run: runSteps }, options);
+  }
+
+  /**
+   * Replaces the conversation by a summary of it, which keeps what `instructions` ask for: a turn without a prompt, bound by the
+   * same limits and ended by the same `cancel`. `compaction` is absent where something else has ended the turn. Never rejects.
+   */
+  async compact(instructions: string): Promise<{ readonly end: TurnEnd; readonly compaction: Compaction | undefined }> {
+    let compaction: Compaction | undefined;
+    const run = async (context: AgentContext, scope: TurnScope): Promise<void> => {
+      compaction = await compactNow(context, scope, instructions);
+    };
+    const end = await this.#enqueue({ run }, {});
+    return { end, compaction };
+  }
+
+  #enqueue(work: TurnWork, options: PromptOptions): Promise<TurnEnd> {
     if (this.#status === 'disposed') return Promise.resolve(unstarted({ kind: 'disposed' }));
-    const ended = new Promise<TurnEnd>((resolve) => this.#queue.push({ content, options, resolve }));
+    const ended = new Promise<TurnEnd>((resolve) => this.#queue.push({ work, options, resolve }));
     if (this.#status === 'idle') {
       this.#status = 'running';
       this.#drained = this.#drain();
@@ -132,7 +154,7 @@ export class ReactLoopAgent {
   async #drain(): Promise<void> {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       this.#scope = new TurnScope(this.#context, next.options);
-      const end = await runTurn(this.#context, this.#scope, next.content);
+      const end = await runTurn(this.#context, this.#scope, next.work);
       this.#scope = undefined;
       next.resolve(end);
     }

@@ -26,16 +26,32 @@ export interface TurnEnd {
   readonly structured?: JsonValue;
 }
 
+/** What a turn is for. */
+export interface TurnWork {
+  /** What the model is told; absent where the turn is about the conversation itself. */
+  readonly prompt?: { readonly content: readonly PromptBlock[]; readonly shown?: readonly PromptBlock[] };
+  /** Runs until the turn has ended. */
+  readonly run: (context: AgentContext, scope: TurnScope) => Promise<void>;
+}
+
+/** The steps of the loop, for a prompt. */
+export async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> {
+  while (!scope.endSpent()) await runStep(context, scope);
+}
+
 /** Never rejects: an error is a reason. The log has the turn's end, on the disk, before this fulfils. */
-export async function runTurn(context: AgentContext, scope: TurnScope, content: readonly PromptBlock[]): Promise<TurnEnd> {
+export async function runTurn(context: AgentContext, scope: TurnScope, work: TurnWork): Promise<TurnEnd> {
   const timeLimit = new TimeLimit(context, scope);
   try {
     closeEarlierTurn(context, scope);
     scope.record({ type: 'turn/start', data: startOf(scope) });
-    scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source: 'prompt', content } });
+    const { prompt } = work;
+    if (prompt !== undefined) {
+      scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source: 'prompt', ...prompt } });
+    }
     // Only now may the turn end by time: what is logged above must come first.
     timeLimit.start();
-    await runSteps(context, scope);
+    await work.run(context, scope);
   } catch (error) {
     scope.end(errorReason(error));
   }
@@ -52,10 +68,6 @@ function startOf({ turn, options }: TurnScope): EventData['turn/start'] {
     ...(budget === undefined ? {} : { budget }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };
-}
-
-async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> {
-  while (!scope.endSpent()) await runStep(context, scope);
 }
 
 /** An earlier turn whose end could not be written, or that a replayed log left open. */

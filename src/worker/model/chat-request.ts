@@ -6,6 +6,7 @@
  */
 import type { ModelConfig } from '../../shared/config.ts';
 import type { ToolCallRequest } from '../../shared/events.ts';
+import { takesImages } from '../../shared/model-images.ts';
 import type { Sampling } from '../../shared/session-options.ts';
 import type { ModelMessage, ModelRequest, ToolSchema } from './model-adapter.ts';
 
@@ -40,8 +41,21 @@ function assistantMessage(message: Extract<ModelMessage, { role: 'assistant' }>,
   };
 }
 
-function chatMessage(message: ModelMessage, withReasoning: boolean): object {
-  if (message.role === 'user') return { role: 'user', content: message.text };
+function userContent({ text, parts }: Extract<ModelMessage, { role: 'user' }>, withImages: boolean): string | object[] {
+  if (parts === undefined || !withImages) return text;
+  return parts.map((part) => {
+    if (part.type === 'text') return part;
+    return { type: 'image_url', image_url: { url: `data:${part.mimeType};base64,${part.data}` } };
+  });
+}
+
+interface MessageForm {
+  readonly withReasoning: boolean;
+  readonly withImages: boolean;
+}
+
+function chatMessage(message: ModelMessage, { withReasoning, withImages }: MessageForm): object {
+  if (message.role === 'user') return { role: 'user', content: userContent(message, withImages) };
   if (message.role === 'assistant') return assistantMessage(message, withReasoning);
   return { role: 'tool', tool_call_id: message.callId, content: message.text === '' ? '(no output)' : message.text };
 }
@@ -83,11 +97,11 @@ function toolsText(tools: readonly ToolSchema[]): string {
 /** The JSON text to send. An output cap of `0` sends none. */
 export function buildChatBody(config: ChatConfig, request: ModelRequest): string {
   const deepseek = config.dialect === 'deepseek';
-  const withReasoning = deepseek && request.tools.length > 0;
+  const form = { withReasoning: deepseek && request.tools.length > 0, withImages: takesImages(config) };
   const messages: object[] = request.system === '' ? [] : [{ role: 'system', content: request.system }];
   for (const message of request.messages) {
     // Many servers refuse an assistant message that says nothing, as a cancelled answer can leave behind.
-    if (deepseek || !isBlank(message)) messages.push(chatMessage(message, withReasoning));
+    if (deepseek || !isBlank(message)) messages.push(chatMessage(message, form));
   }
   const cap = Math.min(config.maxOutputTokens || Infinity, request.maxOutputTokens || Infinity);
   const head = JSON.stringify({

@@ -4,10 +4,13 @@
  * Deltas go to a sink, not through an async iterator: one promise per token is the dearest part of a token's way.
  */
 import type { TokenUsage, ToolCallRequest } from '../../shared/events.ts';
-import type { Sampling } from '../../shared/session-options.ts';
+import type { PromptPart } from '../../shared/prompt-text.ts';
+import type { SessionChoices } from '../../shared/session-choices.ts';
+import type { Prices, Sampling } from '../../shared/session-options.ts';
 
 export type ModelMessage =
-  | { readonly role: 'user'; readonly text: string }
+  /** `parts` is there where the message holds images; `text` is the same with marks in their place. */
+  | { readonly role: 'user'; readonly text: string; readonly parts?: readonly PromptPart[] }
   | { readonly role: 'assistant'; readonly text: string; readonly reasoning: string; readonly toolCalls: readonly ToolCallRequest[] }
   | { readonly role: 'tool'; readonly callId: string; readonly text: string };
 
@@ -29,8 +32,10 @@ export interface ModelRequest {
 export type ModelEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
-  /** The model has named a tool; its arguments follow and are handed over whole in {@link ModelFinish}. */
-  | { readonly type: 'tool-call-start'; readonly callId: string; readonly name: string };
+  /** The model has named a tool; its arguments follow in pieces, and are handed over whole in {@link ModelFinish}. */
+  | { readonly type: 'tool-call-start'; readonly callId: string; readonly name: string }
+  /** More of the arguments' JSON text. Comes behind the start of its call, and only to show how far the model is. */
+  | { readonly type: 'tool-call-delta'; readonly callId: string; readonly text: string };
 
 export interface ModelFinish {
   readonly reason: 'stop' | 'tool-calls' | 'length' | 'refusal';
@@ -52,8 +57,16 @@ export interface ModelAdapter {
   readonly model: string;
   /** In tokens. */
   readonly contextWindow: number;
+  /** Whether it is sent the images of a prompt, and not a mark in their place. Absent: it is not. */
+  readonly takesImages?: boolean;
   /** What every request says of it; absent where nothing is said. */
   readonly sampling?: Sampling | undefined;
+  /** What its tokens cost; absent where that does not hang on the model. */
+  readonly prices?: Prices | undefined;
+  /** Takes note of what was chosen for the session; absent where nothing can be chosen. */
+  choose?(choices: SessionChoices): void;
+  /** Called when a step begins: what was chosen meanwhile holds from now on. */
+  takeChoice?(): void;
   /**
    * Streams one answer. Deltas reach `sink` in order, all of them before the promise settles.
    *

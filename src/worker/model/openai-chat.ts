@@ -3,6 +3,7 @@
  *
  * One per session. It keeps nothing of a conversation between calls.
  */
+import { takesImages } from '../../shared/model-images.ts';
 import type { Sampling } from '../../shared/session-options.ts';
 import { buildChatBody, type ChatConfig } from './chat-request.ts';
 import { ChatTranslator } from './chat-translator.ts';
@@ -23,6 +24,7 @@ export class OpenAiChatModel implements ModelAdapter {
   readonly provider: string;
   readonly model: string;
   readonly contextWindow: number;
+  readonly takesImages: boolean;
   readonly sampling: Sampling | undefined;
   readonly #config: ChatConfig;
   readonly #endpoint: ModelEndpoint;
@@ -33,6 +35,7 @@ export class OpenAiChatModel implements ModelAdapter {
     this.provider = config.dialect === 'deepseek' ? 'deepseek' : 'openai-compatible';
     this.model = config.model;
     this.contextWindow = config.contextWindow;
+    this.takesImages = takesImages(config);
     this.sampling = config.sampling;
     this.#config = config;
     this.#endpoint = parseEndpoint(config.baseUrl);

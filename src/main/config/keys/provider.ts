@@ -32,6 +32,13 @@ export const providerKeys = {
     defaultText: '`deepseek` for DeepSeek, `generic` for another base_url',
     doc: "Whether DeepSeek's thinking fields are sent, or only what every server takes.",
   },
+  models: {
+    section: 'provider',
+    type: { kind: 'names', most: 64 },
+    default: undefined,
+    defaultText: '`deepseek-flash,deepseek-v4-pro` for DeepSeek, none for another base_url',
+    doc: 'Further models of this server that a client may choose for a session, beside `model`. Empty leaves no choice.',
+  },
   context_window: {
     section: 'provider',
     type: count(1_024, 100_000_000),
@@ -51,6 +58,13 @@ export const providerKeys = {
     type: { kind: 'choice', values: ['off', 'low', 'high', 'max'] },
     default: 'high',
     doc: 'How much the model thinks before it answers (deepseek dialect only).',
+  },
+  model_images: {
+    section: 'provider',
+    type: { kind: 'choice', values: ['on', 'off'] },
+    default: undefined,
+    defaultText: '`on` for models known to take images, else `off`',
+    doc: 'Whether prompts may hold images. With `off` a client is not offered to send them, and the model gets a mark for those of earlier prompts.',
   },
   temperature: {
     section: 'provider',

@@ -91,6 +91,7 @@ export interface RigOptions {
   settings?: Partial<Settings>;
   budget?: Partial<Settings['budget']>;
   contextWindow?: number;
+  takesImages?: boolean;
   nextDelay?: NextDelay;
   tools?: AnyTool[];
   options?: AgentDependencies['options'];
@@ -199,6 +200,7 @@ export class AgentRig {
         provider: 'test',
         model: 'scripted',
         contextWindow: this.#options.contextWindow ?? 1_000_000,
+        takesImages: this.#options.takesImages ?? false,
         stream: async (request, sink, options) => {
           this.#check(() => assert.equal(this.#onDisk, this.events.length - 1, 'a barrier stands before every model request'));
           this.#check(() => assert.equal(options.signal.aborted, false, 'no request starts after the end of the turn'));

@@ -117,3 +117,72 @@ t.test('a cancel while a summary is written leaves the history as it was', async
   t.equal(rig.of('history/compacted').length, 1);
   assertLegal(rig);
 });
+
+const picture = (text: string, size = 12) =>
+  [
+    { type: 'text', text },
+    { type: 'image', mimeType: 'image/png', data: 'A'.repeat(size) },
+  ] as const;
+
+t.test('images of older turns give way before the conversation does', async (t) => {
+  const rig = new AgentRig([say('one'), say('two')], { contextWindow: 3000, takesImages: true });
+  await rig.agent.send(picture('first'));
+  await rig.agent.send(picture('second'));
+  t.match(rig.of('history/pruned'), [{ callIds: [], messageIds: ['m1'] }]);
+  t.equal(rig.of('history/compacted').length, 0);
+  t.match(rig.requests[1]?.messages, [{ text: 'first\n\n[image "image/png"]', parts: undefined }, {}, { parts: [{}, { type: 'image' }] }]);
+  assertLegal(rig);
+});
+
+t.test('images are left out once a request would carry too many bytes of them, however much room the window has', async (t) => {
+  const rig = new AgentRig([say('one'), say('two')], { takesImages: true });
+  await rig.agent.send(picture('first', 20 * 1024 * 1024));
+  await rig.agent.send(picture('second', 20 * 1024 * 1024));
+  t.equal(rig.of('history/pruned').length, 1);
+  t.match(rig.requests[1]?.messages, [{ parts: undefined }, {}, { parts: [{}, {}] }]);
+});
+
+t.test('a summary that a person asks for', async (t) => {
+  t.test('replaces the whole conversation and keeps what was asked for', async (t) => {
+    const rig = new AgentRig([say('a'.repeat(2000)), say('They spoke.', { usage: usage(600, 10) }), say('on')]);
+    await rig.agent.send(prompt('one'));
+    const { end, compaction } = await rig.agent.compact('the file names');
+    t.match(end, { turn: 2, reason: { kind: 'completed' }, usage: { inputTokens: 600, steps: 0 } });
+    t.equal(compaction?.kind, 'done');
+    if (compaction?.kind === 'done') t.ok(compaction.after < compaction.before, `${compaction.before} to ${compaction.after}`);
+    t.match(rig.requests[1]?.messages.at(-1), { text: /^Write a summary.*asks to keep in particular:\nthe file names$/s });
+    await rig.agent.send(prompt('two'));
+    t.match(rig.requests[2]?.messages, [{ text: /They spoke\.$/ }, { text: 'two' }]);
+    t.equal(rig.of('user/message').length, 2, 'the turn of the summary has no prompt');
+    assertLegal(rig);
+  });
+
+  t.test('says why there is none, and leaves the conversation as it was', async (t) => {
+    const empty = new AgentRig();
+    t.match(await empty.agent.compact(''), {
+      end: { reason: { kind: 'completed' } },
+      compaction: { kind: 'failed', why: /nothing to summarize/ },
+    });
+    t.equal(empty.requests.length, 0);
+    const rig = new AgentRig([say('short'), say('much longer than that was'), fail('SERVER')]);
+    await rig.agent.send(prompt('go'));
+    t.match(await rig.agent.compact(''), { compaction: { kind: 'failed', why: /not shorter/ } });
+    t.match(await rig.agent.compact(''), { compaction: { kind: 'failed', why: /did not answer/ } });
+    t.equal(rig.of('history/compacted').length, 0);
+    assertLegal(rig);
+  });
+
+  t.test('ends with a cancel, and with a spent budget', async (t) => {
+    const rig = new AgentRig([say('a'.repeat(2000)), hang('half'), say('S')]);
+    await rig.agent.send(prompt('one'));
+    const spent = rig.reopened([say('never')], { options: { budget: { maxTokens: 1 } } });
+    t.match(await spent.agent.compact(''), { end: { reason: { kind: 'max-turn-requests' } }, compaction: undefined });
+    t.equal(spent.requests.length, 0);
+    const running = rig.agent.compact('');
+    await rig.until(() => rig.hanging === 1);
+    rig.agent.cancel();
+    t.match(await running, { end: { reason: { kind: 'cancelled' } }, compaction: undefined });
+    t.match(await rig.agent.compact(''), { compaction: { kind: 'done' } });
+    assertLegal(rig);
+  });
+});

@@ -97,6 +97,23 @@ async function until(t: Test, what: string, check: () => boolean): Promise<void>
   }
 }
 
+t.test('images go as parts of the message to a model that takes them, and as a mark to any other', async (t) => {
+  const parts = [
+    { type: 'text', text: 'what is' },
+    { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' },
+    { type: 'text', text: 'this?' },
+  ] as const;
+  const request: ModelRequest = { ...hello, messages: [{ role: 'user', text: 'what is\n\n[image "image/png"]\n\nthis?', parts }] };
+  await ask({ tokens: 1 }, { request, config: { dialect: 'generic', images: 'on' } });
+  t.same(lastBody().messages[1].content, [
+    { type: 'text', text: 'what is' },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
+    { type: 'text', text: 'this?' },
+  ]);
+  await ask({ tokens: 1 }, { request, config: { images: 'off', model: 'gpt-4o' } });
+  t.equal(lastBody().messages[1].content, 'what is\n\n[image "image/png"]\n\nthis?');
+});
+
 t.test('a plain answer', async (t) => {
   t.test('text, reasoning, usage and the model name arrive', async (t) => {
     const { text, reasoning, finish } = await ask({ tokens: 3, reasoning: 2 });
