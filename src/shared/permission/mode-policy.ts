@@ -36,11 +36,11 @@ export interface PolicyContext {
   readonly ownDirectories?: readonly string[];
 }
 
-/** What "allow for this session" would bind to. */
+/** What an answer that lasts would bind to: never more than exactly this. */
 export interface Grant {
   readonly key: string;
-  /** For a button. */
-  readonly words: string;
+  /** The same in words, for a button. */
+  readonly scope: string;
 }
 
 export type PolicyVerdict =
@@ -110,23 +110,23 @@ export function grantFor(access: ResolvedAccess, toolName: string): Grant {
       return providerGrant(access.provider);
     case 'none':
     default:
-      return { key: JSON.stringify(['tool', toolName]), words: 'Allow this tool for this session' };
+      return { key: JSON.stringify(['tool', toolName]), scope: `the tool ${toolName}` };
   }
 }
 
-function commandGrant(access: { readonly command: string; readonly cwd: string }): Grant {
-  return { key: JSON.stringify(['execute', access.cwd, access.command]), words: 'Allow this exact command for this session' };
+function commandGrant({ command, cwd, canonicalCwd = cwd }: Extract<ResolvedAccess, { kind: 'execute' }>): Grant {
+  return { key: JSON.stringify(['execute', canonicalCwd, command]), scope: 'this exact command' };
 }
 
 function providerGrant(provider: string): Grant {
-  return { key: JSON.stringify(['delegate', provider]), words: `Allow delegating to ${provider} for this session` };
+  return { key: JSON.stringify(['delegate', provider]), scope: `delegating to ${provider}` };
 }
 
-function pathGrant(kind: 'read' | 'write', paths: readonly ResolvedPath[]): Grant {
+/** These very paths together, wherever links lead. */
+export function pathGrant(kind: 'read' | 'write', paths: readonly ResolvedPath[]): Grant {
   const names = paths.map((path) => path.canonical ?? path.given).sort();
-  const what = kind === 'read' ? 'reading' : 'writing';
-  const words = `Allow ${what} ${names.length === 1 ? 'this file' : 'exactly these files'} for this session`;
-  return { key: JSON.stringify([kind, ...names]), words };
+  const [act, one, many] = kind === 'read' ? ['reading', 'path', 'paths'] : ['writing', 'file', 'files'];
+  return { key: JSON.stringify([kind, ...names]), scope: `${act} exactly ${names.length === 1 ? `this ${one}` : `these ${many}`}` };
 }
 
 type PathAccess = Extract<ResolvedAccess, { kind: 'read' | 'write' }>;

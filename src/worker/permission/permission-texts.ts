@@ -13,6 +13,18 @@ export const refusals = {
     code: 'PERMISSION_DENIED',
     text: 'The user rejected this call, so nothing was done. Do not try the same by another way; go on without it or ask the user what they want instead.',
   },
+  /** An answer of now. */
+  rejectedForGood: {
+    allowed: false,
+    code: 'PERMISSION_DENIED',
+    text: 'The user rejected this call for good, so nothing was done: the very same call is refused in this workspace from now on. Do not repeat it, and do not try the same by another way; go on without it or ask the user what they want instead.',
+  },
+  /** An answer of earlier. */
+  keptRejection: {
+    allowed: false,
+    code: 'PERMISSION_DENIED',
+    text: 'The user has rejected this very call for good in this workspace, so it was refused without asking again, and nothing was done. Do not repeat it, and do not try the same by another way. Go on without it; if it cannot be done without, say so in your answer: the user can take the rejection back with `dsh-acp grants`.',
+  },
   cancelled: {
     allowed: false,
     code: 'PERMISSION_CANCELLED',

@@ -4,14 +4,14 @@ import type { ToolAccess } from '../tools/tool.ts';
 import { canonicalPath } from './canonical-path.ts';
 import type { ResolvedAccess, ResolvedPath } from '../../shared/permission/mode-policy.ts';
 
-/** `forRules` looks further: a rule also asks whether a path is a directory, and where a command would run. */
+/** `forRules` looks further: a rule also asks whether a path is a directory. */
 export async function resolveAccess(access: ToolAccess, forRules: boolean): Promise<ResolvedAccess> {
   switch (access.kind) {
     case 'read':
     case 'write':
       return { kind: access.kind, paths: await Promise.all(access.paths.map((given) => resolvePath(given, forRules))) };
     case 'execute':
-      return forRules ? { ...access, canonicalCwd: await canonicalPath(access.cwd) } : access;
+      return { ...access, canonicalCwd: await canonicalPath(access.cwd) };
     case 'none':
     case 'delegate':
     default:

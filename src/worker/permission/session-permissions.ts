@@ -1,8 +1,9 @@
 /**
- * The permission gate of one session: the mode and the policy first, then the client, once per call.
+ * The permission gate of one session: what the person rejected for good, then the mode and the policy, then the client.
  *
  * Fails closed everywhere: an answer counts for exactly the call it was asked for, and anything but a clear yes is a no.
- * Grants live in the log and nowhere else; {@link SessionPermissions.observe} builds them again when a log is replayed.
+ * Lasting answers belong to the workspace. Those that could not be kept there live in the log, from which
+ * {@link SessionPermissions.observe} learns them.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientprotocol/sdk';
@@ -13,10 +14,22 @@ import { titleLine } from '../display/title-line.ts';
 import { type AskOutcome, askOnce } from './ask-once.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
 import { askedByPolicy, denied, deniedByPolicy, networkNotCut, type Refusal, reasonOfRule, refusals } from './permission-texts.ts';
-import { decideAccess, type Grant, grantFor, type ResolvedAccess, refusedByMode } from '../../shared/permission/mode-policy.ts';
+import {
+  decideAccess,
+  type Grant,
+  grantFor,
+  pathGrant,
+  type PolicyContext,
+  type ResolvedAccess,
+  refusedByMode,
+} from '../../shared/permission/mode-policy.ts';
 import { type RuledCall, type RuleVerdict, strictest } from '../../shared/permission/compiled-policy.ts';
 import { fallbackRuleName } from '../../shared/policy-rules.ts';
+import { hiddenPlaces } from './hidden-places.ts';
+import { KeptAnswers, type KeptRejection } from './kept-answers.ts';
+import { nothingLasts, optionIds, permissionOptions, type PermissionOptions, whatLasts } from './permission-options.ts';
 import { resolveAccess } from './resolve-access.ts';
+import type { LastingGrants } from './workspace-grants.ts';
 
 export interface SessionPermissionsOptions {
   readonly sessionId: string;
@@ -41,21 +54,21 @@ export interface SessionPermissionsOptions {
   readonly policies?: readonly { decide(call: RuledCall): RuleVerdict | undefined }[];
   /** Whether a command can run without a network; nothing that needs it is allowed when it is not known. */
   readonly canCutNetwork?: () => Promise<boolean>;
+  /** What was answered for good in this workspace; absent for work that asks about one call at a time and heeds nothing else. */
+  readonly lasting?: LastingGrants;
   /** `false`: only this one call is ever asked about. For clients that are programs. */
   readonly offersGrants?: boolean;
 }
 
-/** The options of every request, in the order shown. */
-const optionIds = { once: 'allow_once', session: 'allow_always', reject: 'reject_once' } as const;
-
 export class SessionPermissions implements PermissionGate {
   readonly #options: SessionPermissionsOptions;
-  readonly #grants = new Set<string>();
+  readonly #kept: KeptAnswers;
   #mode: PermissionMode;
   #asked = 0;
 
   constructor(options: SessionPermissionsOptions) {
     this.#options = options;
+    this.#kept = new KeptAnswers(options.lasting);
     this.#mode = options.mode;
   }
 
@@ -71,7 +84,7 @@ export class SessionPermissions implements PermissionGate {
   /** Learns mode and grants from an event of the log. Idempotent, so live events may be shown to it as well. */
   observe(event: EventInput): void {
     if (event.type === 'mode/change') this.#mode = event.data.mode;
-    else if (event.type === 'permission/decided') this.#learnGrant(event.data);
+    else if (event.type === 'permission/decided') this.#kept.learn(event.data);
   }
 
   async decide(call: PermissionCall, signal: AbortSignal): Promise<PermissionDecision> {
@@ -79,14 +92,28 @@ export class SessionPermissions implements PermissionGate {
     // Read before anything is awaited: the mode that held when the call was made.
     const mode = this.#mode;
     const hasPolicy = this.#policies.length > 0;
-    if (!hasPolicy && (call.access.kind === 'none' || mode === 'full-access')) return { allowed: true };
+    const { hasRejections } = this.#kept;
+    if (!hasPolicy && !hasRejections && (call.access.kind === 'none' || mode === 'full-access')) return { allowed: true };
     try {
       const access = await resolveAccess(call.access, hasPolicy);
+      const rejected = hasRejections ? this.#rejectionOf(call, access) : undefined;
+      if (rejected !== undefined) return this.#refuse(call, { ...rejected, by: 'grant' }, refusals.keptRejection);
       return hasPolicy ? await this.#decideByPolicy(mode, call, access, signal) : await this.#decideByMode(mode, call, access, signal);
     } catch {
       // Above all a log that refuses the entry. A decision that is not on record is not a yes.
       return refusals.fault;
     }
+  }
+
+  /** Holds in every mode and under every policy: between a yes of theirs and a no of the person the stricter word counts. */
+  #rejectionOf({ toolName }: PermissionCall, access: ResolvedAccess): KeptRejection | undefined {
+    const each = access.kind === 'read' || access.kind === 'write' ? access.paths.map((path) => pathGrant(access.kind, [path])) : [];
+    return this.#kept.rejectionOf([grantFor(access, toolName), ...each].map(({ key }) => key));
+  }
+
+  get #places(): Pick<PolicyContext, 'cwd' | 'roots' | 'ownDirectories'> {
+    const { cwd, roots = [cwd], ownDirectories } = this.#options;
+    return { cwd, roots, ...(ownDirectories === undefined ? {} : { ownDirectories }) };
   }
 
   get #policies(): NonNullable<SessionPermissionsOptions['policies']> {
@@ -124,12 +151,13 @@ export class SessionPermissions implements PermissionGate {
   async #askByRule(call: PermissionCall, access: ResolvedAccess, verdict: RuleVerdict, signal: AbortSignal): Promise<PermissionDecision> {
     const { rule } = verdict;
     const grant = grantFor(access, call.toolName);
-    if (this.#grants.has(grant.key)) {
-      this.#logDecision(call, { outcome: 'allow-session', by: 'grant', rule, grant: grant.key });
+    const outcome = this.#kept.allowanceOf(grant.key);
+    if (outcome !== undefined) {
+      this.#logDecision(call, { outcome, by: 'grant', rule, grant: grant.key });
       return { allowed: true };
     }
     const timeoutMs = verdict.askTimeoutMs ?? this.#options.timeoutMs;
-    const answer = await this.#ask(call, { why: reasonOfRule(rule, verdict.why), grant, rule, timeoutMs }, signal);
+    const answer = await this.#ask(call, { why: reasonOfRule(rule, verdict.why), access, grant, rule, timeoutMs }, signal);
     return answer.allowed || answer === refusals.cancelled ? answer : askedByPolicy(answer, rule);
   }
 
@@ -139,20 +167,20 @@ export class SessionPermissions implements PermissionGate {
     access: ResolvedAccess,
     signal: AbortSignal,
   ): Promise<PermissionDecision> {
-    const { cwd, roots = [cwd], ownDirectories } = this.#options;
-    const places = { cwd, roots, ...(ownDirectories === undefined ? {} : { ownDirectories }) };
-    const verdict = decideAccess(mode, access, { ...places, grants: this.#grants });
+    const verdict = decideAccess(mode, access, { ...this.#places, grants: { has: (key) => this.#kept.allowanceOf(key) !== undefined } });
     switch (verdict.kind) {
       case 'allow':
         return { allowed: true };
       case 'granted':
-        this.#logDecision(call, { outcome: 'allow-session', by: 'grant', grant: verdict.key });
+        this.#logDecision(call, { outcome: this.#kept.allowanceOf(verdict.key) ?? 'allow-always', by: 'grant', grant: verdict.key });
         return { allowed: true };
       case 'deny':
         this.#logDecision(call, { outcome: 'reject', by: 'mode' });
         return denied(verdict.text);
       case 'ask':
-        return signal.aborted ? refusals.cancelled : await this.#ask(call, { ...verdict, timeoutMs: this.#options.timeoutMs }, signal);
+        return signal.aborted
+          ? refusals.cancelled
+          : await this.#ask(call, { ...verdict, access, timeoutMs: this.#options.timeoutMs }, signal);
       default:
         return refusals.fault;
     }
@@ -160,46 +188,55 @@ export class SessionPermissions implements PermissionGate {
 
   async #ask(call: PermissionCall, question: Question, signal: AbortSignal): Promise<PermissionDecision> {
     const { journal, flush, sessionId } = this.#options;
-    const toolCall = this.#options.toolCall(call, question.why);
+    const options = await this.#offered(question);
+    if (signal.aborted) return refusals.cancelled;
+    const rejected = this.#kept.rejectionOf([question.grant.key]);
+    if (rejected !== undefined) return this.#refuse(call, { ...rejected, by: 'grant' }, refusals.keptRejection);
+    const why = [question.why, hiddenPlaces(call.view, question.access)].filter((part) => part !== undefined).join(' ');
+    const toolCall = this.#options.toolCall(call, why === '' ? undefined : why);
     const title = titleLine(call.view.title, call.toolName);
     journal.append({ type: 'permission/asked', data: { turn: call.turn, callId: call.callId, title } });
     this.#asked += 1;
     const requestKey = `${call.turn}:${this.#asked}:${call.callId}`;
-    const params: RequestPermissionRequest = { sessionId, toolCall, options: this.#offered(question.grant) };
+    const params: RequestPermissionRequest = { sessionId, toolCall, options };
     const request: PermissionRequest = { sessionId, requestKey, params, afterBatch: flush() };
     const outcome = await askOnce(() => this.#options.ask(request), { signal, timeoutMs: question.timeoutMs });
     if (outcome.kind !== 'answered') this.#withdraw(requestKey);
     const answer = outcome.kind === 'answered' ? outcome.answer : undefined;
     // With the cancel of the turn clients answer so, too, and that comes over another port.
     if (answer?.outcome === 'cancelled') await setImmediate();
-    return this.#settle(call, question, signal.aborted ? { kind: 'aborted' } : outcome);
+    return await this.#settle(call, question, { options, outcome: signal.aborted ? { kind: 'aborted' } : outcome });
   }
 
-  #settle(call: PermissionCall, { grant, rule }: Question, outcome: AskOutcome): PermissionDecision {
+  async #settle(call: PermissionCall, { grant, rule }: Question, { options, outcome }: Settled): Promise<PermissionDecision> {
     const asked = rule === undefined ? {} : { rule };
     if (outcome.kind === 'aborted') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.cancelled);
     if (outcome.kind === 'timeout') return this.#refuse(call, { outcome: 'unavailable', by: 'timeout', ...asked }, refusals.timeout);
     const answer = outcome.kind === 'failed' ? undefined : outcome.answer;
     if (answer?.outcome === 'cancelled') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.unanswered);
-    const chosen = answer?.outcome === 'selected' ? this.#offered(grant).find((option) => option.optionId === answer.optionId) : undefined;
+    const chosen = answer?.outcome === 'selected' ? options.find((option) => option.optionId === answer.optionId) : undefined;
     switch (chosen?.optionId ?? 'none') {
-      case optionIds.once:
+      case optionIds.allowOnce:
         this.#logDecision(call, { outcome: 'allow-once', by: 'client', ...asked });
         return { allowed: true };
-      case optionIds.session:
-        this.#logDecision(call, { outcome: 'allow-session', by: 'client', ...asked, grant: grant.key });
-        this.#grants.add(grant.key);
+      case optionIds.allowAlways:
+        this.#logDecision(call, { outcome: await this.#kept.keep('allow', grant.key), by: 'client', ...asked, grant: grant.key });
         return { allowed: true };
-      case optionIds.reject:
+      case optionIds.rejectOnce:
         return this.#refuse(call, { outcome: 'reject', by: 'client', ...asked }, refusals.rejected);
+      case optionIds.rejectAlways: {
+        const outcome = await this.#kept.keep('reject', grant.key);
+        return this.#refuse(call, { outcome, by: 'client', ...asked, grant: grant.key }, refusals.rejectedForGood);
+      }
       default:
         return this.#refuse(call, { outcome: 'unavailable', by: 'client', ...asked }, refusals.unavailable);
     }
   }
 
-  #offered(grant: Grant): RequestPermissionRequest['options'] {
-    const [once, session, reject] = permissionOptions(grant);
-    return this.#options.offersGrants === false ? [once, reject] : [once, session, reject];
+  async #offered({ access, grant }: Question): Promise<PermissionOptions> {
+    const { lasting, offersGrants } = this.#options;
+    const canLast = lasting !== undefined && offersGrants !== false;
+    return permissionOptions(grant, canLast ? await whatLasts(access, grant, this.#places) : nothingLasts);
   }
 
   #refuse(call: PermissionCall, decision: Decision, refusal: Refusal): Refusal {
@@ -209,10 +246,6 @@ export class SessionPermissions implements PermissionGate {
 
   #logDecision(call: PermissionCall, decision: Decision): void {
     this.#options.journal.append({ type: 'permission/decided', data: { turn: call.turn, callId: call.callId, ...decision } });
-  }
-
-  #learnGrant(data: EventData['permission/decided']): void {
-    if (data.outcome === 'allow-session' && data.grant !== undefined) this.#grants.add(data.grant);
   }
 
   #withdraw(requestKey: string): void {
@@ -225,6 +258,7 @@ export class SessionPermissions implements PermissionGate {
 
 interface Question {
   readonly why: string | undefined;
+  readonly access: ResolvedAccess;
   readonly grant: Grant;
   /** The rule that demands the question. */
   readonly rule?: string;
@@ -233,12 +267,9 @@ interface Question {
 }
 
 type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant' | 'rule'>;
-type Option = RequestPermissionRequest['options'][number];
 
-function permissionOptions(grant: Grant): [Option, Option, Option] {
-  return [
-    { optionId: optionIds.once, name: 'Allow once', kind: 'allow_once' },
-    { optionId: optionIds.session, name: grant.words, kind: 'allow_always' },
-    { optionId: optionIds.reject, name: 'Reject', kind: 'reject_once' },
-  ];
+interface Settled {
+  /** What was offered. */
+  readonly options: PermissionOptions;
+  readonly outcome: AskOutcome;
 }

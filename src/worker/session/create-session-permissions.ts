@@ -5,6 +5,7 @@ import type { SessionTask } from '../../shared/thread-protocol.ts';
 import { workspaceRoots } from '../../shared/workspace-roots.ts';
 import { SessionPermissions } from '../permission/session-permissions.ts';
 import { sessionPolicies } from '../permission/session-policies.ts';
+import { WorkspaceGrants } from '../permission/workspace-grants.ts';
 import type { Projector } from '../projection/projector.ts';
 import type { SessionJournal } from './session-journal.ts';
 import type { ThreadContext } from './thread-context.ts';
@@ -15,10 +16,11 @@ export interface SessionPermissionsParts {
 }
 
 export function createSessionPermissions(task: SessionTask, thread: ThreadContext, parts: SessionPermissionsParts): SessionPermissions {
-  const { sessionId, cwd, settings, options, ownDirectories } = task;
+  const { sessionId, cwd, settings, options, ownDirectories, grants } = task;
   const { broker, main, outbox } = thread;
   const { journal, projector } = parts;
   const roots = workspaceRoots(task);
+  const note = (text: string): void => void main.log('warn', text);
   return new SessionPermissions({
     sessionId,
     cwd,
@@ -33,6 +35,7 @@ export function createSessionPermissions(task: SessionTask, thread: ThreadContex
     toolCall: (call, reason) => projector.permissionToolCall(call, reason),
     policies: sessionPolicies({ cwd, roots, ownDirectories, server: settings.policy, session: options.policy }),
     canCutNetwork: () => broker.canCutNetwork(),
+    ...(grants === undefined ? {} : { lasting: new WorkspaceGrants({ ...grants, workspace: cwd, note }) }),
     // A program that answers for a person is asked about one call at a time.
     offersGrants: settings.profile !== 'automation',
   });

@@ -11,6 +11,7 @@ import type { PermissionDecision } from '../../../../src/worker/permission/permi
 import { SessionPermissions, type SessionPermissionsOptions } from '../../../../src/worker/permission/session-permissions.ts';
 import { sessionPolicies } from '../../../../src/worker/permission/session-policies.ts';
 import type { ToolAccess } from '../../../../src/worker/tools/tool.ts';
+import { memoryGrants } from './memory-grants.ts';
 
 interface Setting {
   readonly server?: object;
@@ -144,16 +145,29 @@ t.test('an unanswered question is a no after the time of the policy', async (t) 
   t.match(await decision, { allowed: false, code: 'PERMISSION_CANCELLED' });
 });
 
-t.test('what was allowed for the session answers a question of a rule, never a denial', async (t) => {
+t.test('what was allowed for good answers a question of a rule, never a denial', async (t) => {
   const server = { rules: [{ action: 'ask', name: 'look', commands: [['make']] }] };
-  const { decide, decided, questions, events } = makeGate({ server, answer: selected('allow_always') });
+  const lasting = memoryGrants();
+  const { decide, decided, questions } = makeGate({ server, answer: selected('allow_always'), options: { lasting } });
   t.match(await decide(run('make')), { allowed: true });
   t.match(await decide(run('make')), { allowed: true });
   t.equal(questions.length, 1);
-  t.match(decided()[1], { by: 'grant', rule: 'look', outcome: 'allow-session' });
-  const stricter = makeGate({ server: {} });
-  for (const event of events) stricter.gate.observe(event);
+  t.match(decided()[1], { by: 'grant', rule: 'look', outcome: 'allow-always' });
+  const stricter = makeGate({ server: {}, options: { lasting } });
   t.match(await stricter.decide(run('make')), { allowed: false, text: /fallback/ });
+});
+
+t.test('what was rejected for good stays so where a rule, or the mode, would allow it', async (t) => {
+  const lasting = memoryGrants();
+  const asking = makeGate({ answer: selected('reject_always'), options: { lasting } });
+  t.match(await asking.decide(run('git push')), { allowed: false, code: 'PERMISSION_DENIED', text: /for good/ });
+  for (const setting of [{ server: { rules: [{ action: 'allow', name: 'all' }] } }, { options: { mode: 'full-access' as const } }]) {
+    const { decide, decided, questions } = makeGate({ ...setting, options: { ...setting.options, lasting } });
+    t.match(await decide(run('git push')), { allowed: false, code: 'PERMISSION_DENIED', text: /without asking again.*dsh-acp grants/ });
+    t.match(decided(), [{ by: 'grant', outcome: 'reject-always', grant: '["execute","/ws","git push"]' }]);
+    t.match(await decide(run('git pull')), { allowed: true }, 'and nothing beside it');
+    t.equal(questions.length, 0);
+  }
 });
 
 t.test('of the two policies the stricter word counts and is named', async (t) => {

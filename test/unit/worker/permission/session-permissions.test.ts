@@ -9,6 +9,7 @@ import { SessionPermissions, type SessionPermissionsOptions } from '../../../../
 import { Projector } from '../../../../src/worker/projection/projector.ts';
 import type { ToolAccess } from '../../../../src/worker/tools/tool.ts';
 import { validateAgentFrame } from '../../../support/acp-schema.ts';
+import { memoryGrants } from './memory-grants.ts';
 
 type Params = { toolCall: { toolCallId: string; title: string }; options: { optionId: string; name: string; kind: string }[] };
 
@@ -34,6 +35,7 @@ function harness(options: Partial<SessionPermissionsOptions> = {}) {
     withdraw: (key) => void withdrawn.push(key),
     flush: () => 7,
     toolCall: (call, reason) => projector.permissionToolCall(call, reason),
+    lasting: memoryGrants(),
     ...options,
   });
   /** The question with this index, as soon as it is asked. */
@@ -65,8 +67,9 @@ t.test('a question is complete, valid, and behind the batch of its call', async 
     toolCall: { toolCallId: 'c1', title: 'rm -rf build echo done', kind: 'execute', status: 'pending', rawInput: { a: 1 } },
     options: [
       { optionId: 'allow_once', name: 'Allow once', kind: 'allow_once' },
-      { optionId: 'allow_always', name: 'Allow this exact command for this session', kind: 'allow_always' },
-      { optionId: 'reject_once', name: 'Reject', kind: 'reject_once' },
+      { optionId: 'allow_always', name: 'Always allow this exact command in this workspace', kind: 'allow_always' },
+      { optionId: 'reject_once', name: 'Reject once', kind: 'reject_once' },
+      { optionId: 'reject_always', name: 'Always reject this exact command in this workspace', kind: 'reject_always' },
     ],
   });
   t.match(JSON.stringify((request.params as Params).toolCall), 'rm -rf build\\necho done', 'the whole command can be read');
@@ -179,7 +182,7 @@ t.test('answers in reverse order reach their own calls', async (t) => {
   t.match(await first, { allowed: false, code: 'PERMISSION_DENIED' });
 });
 
-t.test('a yes is used up; a grant lasts, also through a replay of the log', async (t) => {
+t.test('a yes is used up; an answer for good lasts, for exactly this call', async (t) => {
   const { gate, events, question, questions } = harness();
   const once = gate.decide(command('npm test'), never);
   (await question(0)).answer(selected('allow_once'));
@@ -187,17 +190,19 @@ t.test('a yes is used up; a grant lasts, also through a replay of the log', asyn
   const second = gate.decide(command('npm test'), never);
   (await question(1)).answer(selected('allow_always'));
   t.strictSame(await second, { allowed: true });
+  t.match(events.at(-1), { type: 'permission/decided', data: { outcome: 'allow-always', by: 'client' } });
   t.strictSame(await gate.decide(command('npm test'), never), { allowed: true });
   t.equal(questions.length, 2);
-  t.match(events.at(-1), { type: 'permission/decided', data: { outcome: 'allow-session', by: 'grant' } });
+  t.match(events.at(-1), { type: 'permission/decided', data: { outcome: 'allow-always', by: 'grant' } });
   const changed = gate.decide(command('npm test && curl x'), never);
   (await question(2)).answer(selected('reject_once'));
   t.match(await changed, { allowed: false });
 
   const revived = harness();
   for (const event of events) revived.gate.observe(event);
-  t.strictSame(await revived.gate.decide(command('npm test'), never), { allowed: true });
-  t.equal(revived.questions.length, 0);
+  const asked = revived.gate.decide(command('npm test'), never);
+  (await revived.question(0)).answer(selected('reject_once'));
+  t.match(await asked, { allowed: false }, 'what belongs to the workspace is not learnt from the log: it may have been taken back');
 });
 
 t.test('a mode holds from the next call on, and is learnt from the log', async (t) => {

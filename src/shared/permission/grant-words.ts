@@ -1,0 +1,33 @@
+/**
+ * What a lasting answer is about, in words: read from its key, which alone decides. For the file in which it is kept, and for
+ * the person who lists what they have answered.
+ */
+
+/** For example `the command "npm test" in /srv/project`. A key of a later release is given back as it is. */
+export function grantWords(key: string): string {
+  const [kind, ...parts] = parsedKey(key);
+  switch (kind) {
+    case 'execute':
+      return `the command ${JSON.stringify(parts[1])} in ${String(parts[0])}`;
+    case 'read':
+      return `reading ${parts.join(', ')}`;
+    case 'write':
+      return `writing ${parts.join(', ')}`;
+    case 'delegate':
+      return `delegating to ${String(parts[0])}`;
+    case 'tool':
+      return `the tool ${String(parts[0])}`;
+    default:
+      return key;
+  }
+}
+
+function parsedKey(key: string): readonly unknown[] {
+  try {
+    const parsed: unknown = JSON.parse(key);
+    return Array.isArray(parsed) ? parsed : [];
+  } catch {
+    // Not one of ours.
+    return [];
+  }
+}

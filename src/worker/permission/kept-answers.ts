@@ -1,0 +1,56 @@
+/**
+ * The answers of a session that outlive their call: those of its workspace, and those that could not be kept there and hold for
+ * the session alone, which its log remembers.
+ */
+import type { EventData } from '../../shared/events.ts';
+import type { LastingAnswer } from '../../shared/permission/grants-file.ts';
+import { type LastingGrants, noAnswers } from './workspace-grants.ts';
+
+type Outcome = EventData['permission/decided']['outcome'];
+export type KeptRejection = { readonly outcome: Extract<Outcome, 'reject-always' | 'reject-session'>; readonly grant: string };
+
+export class KeptAnswers {
+  readonly #lasting: LastingGrants | undefined;
+  readonly #allowed = new Set<string>();
+  readonly #rejected = new Set<string>();
+
+  /** @param lasting absent for work that heeds the answers about no workspace */
+  constructor(lasting: LastingGrants | undefined) {
+    this.#lasting = lasting;
+  }
+
+  /** Takes in a decision of the log. What belongs to the workspace is not learnt here: it may have been taken back since. */
+  learn({ outcome, grant }: EventData['permission/decided']): void {
+    if (grant === undefined) return;
+    if (outcome === 'allow-session') this.#allowed.add(grant);
+    else if (outcome === 'reject-session') this.#rejected.add(grant);
+  }
+
+  get hasRejections(): boolean {
+    return this.#rejected.size > 0 || this.#current.rejected.size > 0;
+  }
+
+  /** The first of these keys that was rejected. */
+  rejectionOf(keys: readonly string[]): KeptRejection | undefined {
+    const { rejected } = this.#current;
+    const grant = keys.find((key) => rejected.has(key) || this.#rejected.has(key));
+    if (grant === undefined) return undefined;
+    return { outcome: rejected.has(grant) ? 'reject-always' : 'reject-session', grant };
+  }
+
+  allowanceOf(key: string): Extract<Outcome, 'allow-always' | 'allow-session'> | undefined {
+    if (this.#allowed.has(key)) return 'allow-session';
+    return this.#current.allowed.has(key) ? 'allow-always' : undefined;
+  }
+
+  /** Keeps an answer and says how long it holds. Never rejects. */
+  async keep(answer: LastingAnswer, key: string): Promise<Outcome> {
+    if ((await this.#lasting?.add(answer, key)) === true) return answer === 'allow' ? 'allow-always' : 'reject-always';
+    (answer === 'allow' ? this.#allowed : this.#rejected).add(key);
+    return answer === 'allow' ? 'allow-session' : 'reject-session';
+  }
+
+  get #current() {
+    return this.#lasting?.current() ?? noAnswers;
+  }
+}
