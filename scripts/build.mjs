@@ -1,6 +1,7 @@
 /**
  * Builds `dist/`: one lean file for the main thread (and chunks that `serve` does not need), one for a session thread,
- * one for the broker thread, and one for the ACP client that the broker loads when the first subagent starts.
+ * one for the broker thread, and one each for the ACP client and the MCP client, which the broker loads with the first subagent and
+ * the first MCP server.
  *
  * Bundling is worth about 100 ms of the time to the first answer. piscina finds its own worker file by its place on
  * disk, ripgrep is a binary in a package, and prom-client requires Node's modules as CommonJS, so these three stay outside.
@@ -33,11 +34,23 @@ const main = {
     { in: 'src/main/cli.ts', out: 'main/cli' },
     // Here, since it is the same SDK: as ESM it loads in half the time that a bundle of CommonJS needs, and it is stored once.
     { in: 'src/worker/broker/subagents/acp-client.ts', out: 'worker/acp-client' },
+    // Here, too: both stand on zod.
+    { in: 'src/worker/broker/mcp/mcp-client.ts', out: 'worker/mcp-client' },
   ],
   outdir: 'dist',
   format: 'esm',
   splitting: true,
   chunkNames: 'main/[name]-[hash]',
+  plugins: [
+    {
+      // What would compile the schemas of MCP servers, 130 KB of it. The client is given something else in its place.
+      name: 'no-ajv',
+      setup: ({ onLoad }) =>
+        onLoad({ filter: /modelcontextprotocol\/sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => ({
+          contents: 'export class AjvJsonSchemaValidator {}',
+        })),
+    },
+  ],
 };
 
 const thread = {
@@ -52,8 +65,12 @@ const thread = {
   outExtension: { '.js': '.cjs' },
   plugins: [
     {
-      name: 'acp-client-apart',
-      setup: ({ onResolve }) => onResolve({ filter: /\/acp-client\.ts$/ }, () => ({ path: './acp-client.js', external: true })),
+      name: 'clients-apart',
+      setup: ({ onResolve }) =>
+        onResolve({ filter: /\/(?:acp|mcp)-client\.ts$/ }, ({ path }) => ({
+          path: `./${path.slice(path.lastIndexOf('/') + 1, -'.ts'.length)}.js`,
+          external: true,
+        })),
     },
   ],
 };

@@ -4,6 +4,7 @@
  * The calls travel over comlink, one port per caller. Every process belongs to an owner (a session id); only that owner
  * can read or end it. Errors cross as {@link WireError} inside the result where a caller must tell them apart.
  */
+import type { McpApi } from './mcp-protocol.ts';
 import type { SubagentApi, SubagentProvider } from './subagent-protocol.ts';
 
 /** A command as argv: never a shell line, unless `command` is a shell that was asked for. */
@@ -66,7 +67,7 @@ export interface BackgroundOutput {
 /** `NOT_FOUND` and `FOREIGN` (another session's task) are answers, not throws. */
 export type TaskAnswer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly code: 'NOT_FOUND' | 'FOREIGN' };
 
-export interface BrokerApi extends SubagentApi {
+export interface BrokerApi extends SubagentApi, McpApi {
   /** Runs to the end. Fulfils after the process group is proven gone; never rejects for what the command did. */
   run(request: RunRequest): Promise<RunResult>;
   /** Ends a run: TERM, a short grace, KILL to its group. Unknown ids are ignored. */
@@ -85,6 +86,8 @@ export interface BrokerApi extends SubagentApi {
   adopt(owner: string, parent: string): Promise<void>;
   /** Ends every process of the owner and proves it; its subagents with short graces. */
   releaseOwner(owner: string): Promise<void>;
+  /** The same, but for its MCP servers: the session may come back soon, and they are kept for a while. */
+  parkOwner(owner: string): Promise<void>;
   /** Ends every process there is and proves it; later calls are refused. */
   shutdown(): Promise<void>;
 }

@@ -8,5 +8,6 @@ import { markedProcesses, signalProcess } from '../../shared/process-table.ts';
 
 /** Kills them without asking: who would have waited for their end is gone. Looks at every process once, some milliseconds. */
 export function endOrphans(sessionId: string): void {
-  for (const { pid } of markedProcesses(`/${sessionId};`)) signalProcess(pid, 'SIGKILL');
+  // Its MCP servers carry the id with a word before it.
+  for (const { pid } of markedProcesses(`${sessionId};`)) signalProcess(pid, 'SIGKILL');
 }

@@ -14,11 +14,13 @@ import type {
   TaskAnswer,
 } from '../../shared/broker-protocol.ts';
 import { ServerError } from '../../shared/errors.ts';
+import type { McpCallRequest, McpCallResult, McpNews, McpOpenRequest } from '../../shared/mcp-protocol.ts';
 import type { SubagentNews, SubagentProvider, SubagentRequest, SubagentStarted } from '../../shared/subagent-protocol.ts';
 import { BackgroundTasks } from './background-tasks.ts';
 import { childEnvironment, type Environment, subagentEnvironment } from './environment.ts';
 import { EscapeeSweep, markVariable } from './escapee-sweep.ts';
 import { cancelGraceMs, ForegroundRun } from './foreground-run.ts';
+import { McpServers } from './mcp/mcp-servers.ts';
 import { NetworkCut } from './network-cut.ts';
 import { type Launch, launchGroup, type LaunchSpec } from './process-group.ts';
 import { Subagents } from './subagents/subagents.ts';
@@ -48,6 +50,7 @@ export class Broker implements BrokerApi {
   readonly #sweep: EscapeeSweep;
   readonly #networkCut: NetworkCut;
   readonly #subagents: Subagents;
+  readonly #mcp: McpServers;
   /** Owners that have started something since their last release. */
   readonly #active = new Set<string>();
   readonly #releases = new Map<string, Promise<void>>();
@@ -60,9 +63,16 @@ export class Broker implements BrokerApi {
     this.#environment = childEnvironment(options.ambient, options.withheldVariables);
     this.#sweep = new EscapeeSweep(options.mark);
     this.#networkCut = options.networkCut ?? new NetworkCut({ platform: process.platform, searchPath: options.ambient['PATH'] });
+    const clientInfo = options.agentInfo ?? { name: 'dsh-acp', version: '0' };
+    this.#mcp = new McpServers({
+      clientInfo,
+      environment: this.#environment,
+      launch: (owner, mark, spec) => this.#launch([mcpOwner(owner), mark], spec),
+      sweep: (mark) => this.#sweep.sweep(mark),
+    });
     this.#subagents = new Subagents({
       providers: options.subagents ?? [],
-      clientInfo: options.agentInfo ?? { name: 'dsh-acp', version: '0' },
+      clientInfo,
       environment: (provider) => subagentEnvironment(options.ambient, provider, options.withheldVariables),
       launch: (owners, spec) => this.#launch(owners, spec),
       sweep: (owner) => this.#sweep.sweep(owner),
@@ -139,12 +149,38 @@ export class Broker implements BrokerApi {
     await this.#subagents.abandon(owner, runId);
   }
 
+  async openMcp(request: McpOpenRequest): Promise<void> {
+    await this.#mcp.openMcp(request);
+  }
+
+  async awaitMcp(owner: string, seq: number, waitMs: number): Promise<McpNews> {
+    return await this.#mcp.awaitMcp(owner, seq, waitMs);
+  }
+
+  async callMcpTool(request: McpCallRequest): Promise<McpCallResult> {
+    return await this.#mcp.callMcpTool(request);
+  }
+
+  async cancelMcpCall(owner: string, callId: string): Promise<void> {
+    await this.#mcp.cancelMcpCall(owner, callId);
+  }
+
   async adopt(owner: string, parent: string): Promise<void> {
     this.#parents.set(owner, parent);
+    this.#parents.set(mcpOwner(owner), mcpOwner(parent));
   }
 
   async releaseOwner(owner: string): Promise<void> {
+    await Promise.all([this.#mcp.releaseOwner(owner), this.#releaseCommands(owner)]);
+  }
+
+  async parkOwner(owner: string): Promise<void> {
+    await Promise.all([this.#mcp.park(owner), this.#releaseCommands(owner)]);
+  }
+
+  async #releaseCommands(owner: string): Promise<void> {
     this.#parents.delete(owner);
+    this.#parents.delete(mcpOwner(owner));
     const earlier = this.#releases.get(owner);
     // Nothing was started since the last release: that one is all there is to wait for.
     if (!this.#active.delete(owner)) return await earlier;
@@ -170,7 +206,7 @@ export class Broker implements BrokerApi {
   }
 
   async shutdown(): Promise<void> {
-    this.#down ??= Promise.all([this.#releaseAll(), this.#subagents.shutdown()]).then(() => undefined);
+    this.#down ??= Promise.all([this.#releaseAll(), this.#subagents.shutdown(), this.#mcp.shutdown()]).then(() => undefined);
     await this.#down;
   }
 
@@ -212,6 +248,14 @@ export class Broker implements BrokerApi {
     this.#options.onGroupStarted(pgid, owner);
     void gone.then(() => this.#options.onGroupEnded(pgid));
   }
+}
+
+/**
+ * The owner of a session's MCP servers. Another one than of its commands, since a session that leaves its thread keeps them:
+ * what is left of its commands is looked for by their mark, and must not find these.
+ */
+function mcpOwner(owner: string): string {
+  return `mcp:${owner}`;
 }
 
 function runKey(owner: string, runId: string): string {

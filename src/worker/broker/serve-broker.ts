@@ -57,8 +57,13 @@ function serveCaller(broker: Broker, port: MessagePort): void {
       subagents.delete(runId);
     },
     countSubagents: (owner) => broker.countSubagents(owner),
+    openMcp: (request) => broker.openMcp(request),
+    awaitMcp: (owner, seq, waitMs) => broker.awaitMcp(owner, seq, waitMs),
+    callMcpTool: (request) => broker.callMcpTool(request),
+    cancelMcpCall: (owner, callId) => broker.cancelMcpCall(owner, callId),
     adopt: (owner, parent) => broker.adopt(owner, parent),
     releaseOwner: (owner) => broker.releaseOwner(owner),
+    parkOwner: (owner) => broker.parkOwner(owner),
     shutdown: () => broker.shutdown(),
   };
   port.on('close', () => {
