@@ -1,7 +1,7 @@
 /**
  * `/cost`: what the session and its last turn have used.
  */
-import { commandWords } from '../../shared/command-words.ts';
+import { commandWords } from '../../shared/commands/command-words.ts';
 import type { TurnUsage } from '../../shared/events.ts';
 import type { SessionSums } from '../agent/session-ledger.ts';
 import { tokensOf } from '../agent/turn-usage.ts';

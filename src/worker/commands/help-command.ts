@@ -1,7 +1,7 @@
 /**
  * `/help`: the commands of the session.
  */
-import { builtInCommands, commandWords, type CommandWords } from '../../shared/command-words.ts';
+import { builtInCommands, commandWords, type CommandWords } from '../../shared/commands/command-words.ts';
 import type { SessionCommand } from './session-command.ts';
 
 export function helpCommand(fileCommands: (signal: AbortSignal) => Promise<readonly CommandWords[]>): SessionCommand {

@@ -1,8 +1,8 @@
 /**
  * The table of built-in slash commands: the only place that knows them all. What each one needs of its session comes in
- * {@link SessionCommandParts}; its words stand in `src/shared/command-words.ts`, where main reads them too.
+ * {@link SessionCommandParts}; its words stand in `src/shared/commands/command-words.ts`, where main reads them too.
  */
-import type { CommandWords } from '../../shared/command-words.ts';
+import type { CommandWords } from '../../shared/commands/command-words.ts';
 import { costCommand, type UsageReport } from './cost-command.ts';
 import { helpCommand } from './help-command.ts';
 import type { SessionCommand } from './session-command.ts';
