@@ -44,6 +44,7 @@ const services = (): MainServices => {
     releaseModelSlot: refuse,
     withdrawModelSlot: refuse,
     reportTrace: refuse,
+    reportChosen: refuse,
     reportSubagentActivity: refuse,
     startSubagent: refuse,
     awaitSubagent: refuse,

@@ -82,7 +82,7 @@ export class Runtime {
       ownDirectories: [config.stateDir, ...parts.configDirectories],
       writer: parts.writer,
       diagnostics,
-      services: (lane) => servicesFor(lane, { permissions, clientChannel, diagnostics, limiter, telemetry, self: () => runtime.#self }),
+      services: (lane) => servicesFor(lane, { permissions, clientChannel, diagnostics, limiter, telemetry, self: () => runtime.#self, sessions: () => runtime.sessions }),
       counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
       onLeft: (sessionId) => limiter.releaseSession(sessionId),
@@ -154,10 +154,11 @@ interface ServiceParts {
   readonly telemetry: Telemetry;
   /** Threads start before it is made, and ask nothing before that. */
   readonly self: () => SelfProvider;
+  readonly sessions: () => SessionTable;
 }
 
 function servicesFor(lane: ThreadLane, parts: ServiceParts): MainServices {
-  const { permissions, clientChannel, diagnostics, limiter, telemetry, self } = parts;
+  const { permissions, clientChannel, diagnostics, limiter, telemetry, self, sessions } = parts;
   return {
     ...laneSlots(limiter, lane.drained),
     ...subagentServices(self),
@@ -174,6 +175,7 @@ function servicesFor(lane: ThreadLane, parts: ServiceParts): MainServices {
     },
     askClient: (request) => clientChannel.ask(lane, request),
     withdrawClientRequest: async (sessionId, requestKey) => clientChannel.withdraw(sessionId, requestKey),
+    reportChosen: async (sessionId, chosen) => sessions().find(sessionId)?.tookChoice(chosen),
     reportTrace: async (trace) => telemetry.takeTrace(trace),
     log: async (level, message) => diagnostics.log(level, message),
   };

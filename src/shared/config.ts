@@ -67,6 +67,12 @@ export interface SessionSettings {
   /** What a client may choose beside the configured model, at the same server; absent leaves no choice. */
   readonly models?: readonly OfferedModel[];
   readonly systemPrompt: string | undefined;
+  /** Whether the model is given the instruction files of the workspace. */
+  readonly instructions: 'auto' | 'off';
+  /** The instruction file of the person who runs the server, absolute; it need not exist. `undefined` for a user without a home. */
+  readonly userInstructions: string | undefined;
+  /** Whether files go through a client that offers to read and to write them. */
+  readonly clientFiles: 'auto' | 'off';
   /** What a session is called after its first turn. */
   readonly titles: TitleSource;
   readonly mode: PermissionMode;
@@ -74,6 +80,8 @@ export interface SessionSettings {
   readonly permissionTimeoutMs: number;
   readonly budget: TurnBudget;
   readonly maxParallelToolCalls: number;
+  /** Frames of streamed text a second and session; `0` sends it as it comes. */
+  readonly maxUpdatesPerSecond: number;
   /** Default time limit of one command. */
   readonly commandTimeoutMs: number;
   /** Absolute path of the ripgrep binary; `undefined` when it is not installed. */

@@ -246,12 +246,21 @@ export interface EventData {
   'permission/decided': {
     readonly turn: number;
     readonly callId: string;
-    readonly outcome: 'allow-once' | 'allow-session' | 'reject' | 'cancelled' | 'unavailable';
-    /** What decided: the client, the mode, a grant given earlier, a timeout, a rule of a policy. */
+    /** `always` holds in the workspace until it is taken back, `session` in this session. */
+    readonly outcome:
+      | 'allow-once'
+      | 'allow-session'
+      | 'allow-always'
+      | 'reject'
+      | 'reject-session'
+      | 'reject-always'
+      | 'cancelled'
+      | 'unavailable';
+    /** What decided: the client, the mode, an answer given earlier (`grant`), a timeout, a rule of a policy. */
     readonly by: 'client' | 'mode' | 'grant' | 'timeout' | 'policy';
     /** The rule that decided, or that had the client asked. */
     readonly rule?: string;
-    /** What an `allow-session` binds to, for example the exact command. */
+    /** What a lasting answer binds to, for example the exact command. */
     readonly grant?: string;
   };
   'mode/change': { readonly mode: PermissionMode };
@@ -357,8 +366,8 @@ export interface EventData {
   'session/title': {
     readonly title: string;
     readonly source: 'prompt' | 'model';
-    /** What asking the model for it used, also where its answer was of no use. */
-    readonly usage?: TokenUsage;
+    /** What asking the model for it used, also where its answer was of no use. Counts for the session, not for a turn. */
+    readonly usage?: SubagentUsage;
   };
 }
 

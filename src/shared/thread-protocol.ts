@@ -15,6 +15,7 @@ import type { JsonValue, WireError } from './errors.ts';
 import type { BudgetName, PermissionMode, PromptBlock, TurnUsage } from './events.ts';
 import type { McpServerSpec } from './mcp-protocol.ts';
 import type { ModelSlotServices, SlotRelease } from './model-slots.ts';
+import type { Chosen, SessionChoices } from './session-choices.ts';
 import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentApi } from './subagent-protocol.ts';
 import type { TraceServices } from './turn-trace.ts';
@@ -28,6 +29,8 @@ export interface SessionTask {
   readonly lockPath: string;
   /** Absolute directories of this program's own state and settings, which tools may not change unasked. */
   readonly ownDirectories: readonly string[];
+  /** The lasting answers about the workspace; absent where none are heeded. `refusals` heeds what was refused, and keeps nothing. */
+  readonly grants?: { readonly path: string; readonly use: 'answers' | 'refusals' };
   /** Where outputs too large for a result go. Absolute; made when first needed. */
   readonly spillDir: string;
   readonly isolation: 'dedicated' | 'strict' | 'shared';
@@ -36,12 +39,16 @@ export interface SessionTask {
   readonly settings: SessionSettings;
   /** What the client asked for; those of the log's header are among them. */
   readonly options: SessionOptions;
+  /** What a session that has no event yet begins with; what is chosen later is in its log. */
+  readonly choices?: SessionChoices;
   /** Canonical directories beside the `cwd` that belong to the workspace now; given with each new, load, resume and fork. */
   readonly additionalDirectories?: readonly string[];
   /** Servers whose tools the session gets; given with each new, load, resume and fork. May hold secrets: never logged. */
   readonly mcpServers?: readonly McpServerSpec[];
   /** Works for a session of this server: its updates go to no client, and what it does is reported to main. */
   readonly audience?: 'parent';
+  /** Ids of calls that the client was shown by threads which the session has lost: no other call may have them. */
+  readonly lostCallIds?: readonly string[];
   /** Sends the log and follows it; takes no lock and writes nothing. */
   readonly readOnly?: true;
   /** `_meta.terminal_output` and the like, fixed when the session is attached. */
@@ -72,7 +79,7 @@ export type SessionStarted =
       /** Events in the log, header not counted. */
       readonly eventCount: number;
       /** As the log has it. */
-      readonly mode: PermissionMode;
+      readonly chosen: Chosen;
     }
   | { readonly kind: 'refused'; readonly error: WireError };
 
@@ -114,6 +121,8 @@ export interface CardChange {
   readonly sessionId: string;
   readonly callId: string;
   readonly open: boolean;
+  /** Its terminal runs until it is told to have exited. */
+  readonly terminal?: true;
 }
 
 /** Main → thread on the data port. */
@@ -152,7 +161,7 @@ export type TurnOutcome =
       readonly stored?: true;
     };
 
-export type LoadOutcome = { readonly ok: true; readonly mode: PermissionMode } | { readonly ok: false; readonly error: WireError };
+export type LoadOutcome = { readonly ok: true; readonly chosen: Chosen } | { readonly ok: false; readonly error: WireError };
 
 /** What main calls on an attached session. */
 export interface SessionApi {
@@ -160,7 +169,10 @@ export interface SessionApi {
   prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void>;
   /** Cancels the running turn, if `requestId` is the running one or omitted. */
   cancel(requestId?: number): Promise<void>;
-  setMode(mode: PermissionMode): Promise<void>;
+  /** Effective from the next call of a tool. @throws ServerError LOG_WRITE_FAILED */
+  setMode(mode: PermissionMode): Promise<ChoiceMade>;
+  /** Members that are absent stay as they are. Effective from the next step. @throws ServerError LOG_WRITE_FAILED */
+  setChoices(choices: SessionChoices): Promise<ChoiceMade>;
   /** Sends the whole log as updates, then a `loaded` completion. */
   replay(requestId: number): Promise<void>;
   /**
@@ -171,6 +183,12 @@ export interface SessionApi {
   park(): Promise<boolean>;
   /** Ends the turn as `disposed`, flushes the log, frees the lock and every process; the piscina task then settles. */
   dispose(): Promise<void>;
+}
+
+export interface ChoiceMade {
+  readonly chosen: Chosen;
+  /** The batch that tells the client: main writes that one before it answers. */
+  readonly afterBatch: number;
 }
 
 export interface PermissionRequest {
@@ -221,6 +239,8 @@ export interface MainServices extends ModelSlotServices, TraceServices, Subagent
   withdrawClientRequest(sessionId: string, requestKey: string): Promise<void>;
   /** What a session does that works for another one of this server. */
   reportSubagentActivity(sessionId: string, activities: readonly SubagentActivity[]): Promise<void>;
+  /** A session has changed what is chosen for it by itself: a plan was approved, a command was typed. */
+  reportChosen(sessionId: string, chosen: Chosen): Promise<void>;
   /** A line for stderr, subject to the log level. */
   log(level: 'error' | 'warn' | 'info' | 'debug', message: string): Promise<void>;
 }

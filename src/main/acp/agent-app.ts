@@ -7,6 +7,7 @@ import { type AgentApp, agent, methods } from '@agentclientprotocol/sdk';
 import type { ServerConfig } from '../../shared/config.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import { setSessionConfigOption } from './config-options.ts';
 import { Connection } from './connection.ts';
 import { authenticate, initializeResponse, statusMethod } from './initialize.ts';
 import { prompt } from './prompt-method.ts';
@@ -76,6 +77,10 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
     .onRequest(
       methods.agent.session.setMode,
       answering(diagnostics, ({ params }) => setSessionMode(parts, connection, params)),
+    )
+    .onRequest(
+      methods.agent.session.setConfigOption,
+      answering(diagnostics, ({ params }) => setSessionConfigOption(parts, connection, params)),
     )
     .onRequest(
       methods.agent.session.close,

@@ -16,13 +16,13 @@ import {
   type SetSessionModeResponse,
 } from '@agentclientprotocol/sdk';
 import { ServerError } from '../../shared/errors.ts';
-import type { PermissionMode } from '../../shared/events.ts';
 import type { AgentAppParts } from './agent-app.ts';
+import { choicesFor } from './config-options.ts';
 import type { Connection } from './connection.ts';
 import { requireCredentials } from './initialize.ts';
 import { refusal } from './meta/extension.ts';
 import { newSessionOptions, openSessionOptions } from './meta/session-options.ts';
-import { modeState, parseModeId } from './modes.ts';
+import { parseModeId } from './modes.ts';
 import { sessionWorkspace } from './session-workspace.ts';
 
 export async function newSession(parts: AgentAppParts, connection: Connection, params: NewSessionRequest): Promise<NewSessionResponse> {
@@ -31,7 +31,7 @@ export async function newSession(parts: AgentAppParts, connection: Connection, p
   const options = await newSessionOptions(params, parts.config.session);
   requireCredentials(parts.config.session.model);
   const session = await (await parts.sessions()).create(params.cwd, connection.view, options, workspace);
-  return { sessionId: session.identity.id, ...modesFor(connection, session.mode) };
+  return { sessionId: session.identity.id, ...choicesFor(parts, connection.view, session.chosen) };
 }
 
 export async function loadSession(parts: AgentAppParts, connection: Connection, params: LoadSessionRequest): Promise<LoadSessionResponse> {
@@ -41,10 +41,10 @@ export async function loadSession(parts: AgentAppParts, connection: Connection, 
   const sessions = await parts.sessions();
   if (readOnly === true || parts.config.lookOnly) {
     if (Object.keys(options).length > 0) throw refusal('readOnly', 'a session that is only looked at takes neither mode nor env.');
-    return modesFor(connection, await sessions.view(params.sessionId, params.cwd, connection.view));
+    return choicesFor(parts, connection.view, await sessions.view(params.sessionId, params.cwd, connection.view));
   }
   const session = await sessions.load({ id: params.sessionId, cwd: params.cwd, view: connection.view, workspace }, options);
-  return modesFor(connection, session.mode);
+  return choicesFor(parts, connection.view, session.chosen);
 }
 
 export async function resumeSession(
@@ -60,7 +60,7 @@ export async function resumeSession(
     { id: params.sessionId, cwd: params.cwd, view: connection.view, workspace },
     options,
   );
-  return modesFor(connection, session.mode);
+  return choicesFor(parts, connection.view, session.chosen);
 }
 
 export async function listSessions(
@@ -97,11 +97,6 @@ export async function setSessionMode(
   connection.refuseUnlessEditor(methods.agent.session.setMode);
   await (await parts.sessions()).get(params.sessionId).setMode(parseModeId(params.modeId));
   return {};
-}
-
-/** Modes are an editor's: automation gives one with the session, and is not asked to show it. */
-function modesFor(connection: Connection, mode: PermissionMode): Pick<LoadSessionResponse, 'modes'> {
-  return connection.profile === 'editor' ? { modes: modeState(mode) } : {};
 }
 
 /** @throws ServerError SESSION_READ_ONLY when the server was started only to look at sessions */

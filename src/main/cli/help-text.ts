@@ -18,7 +18,7 @@ const titles: Record<Section, string> = {
 function valueName(name: KeyName): string {
   const { type } = specOf(name);
   if (type.kind === 'choice') return type.values.join('|');
-  return { integer: 'N', decimal: 'N', text: 'TEXT', url: 'URL', path: 'DIR', word: 'NAME' }[type.kind];
+  return { integer: 'N', decimal: 'N', text: 'TEXT', url: 'URL', path: 'DIR', word: 'NAME', names: 'NAMES' }[type.kind];
 }
 
 function describe(name: KeyName): string {

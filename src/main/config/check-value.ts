@@ -29,6 +29,8 @@ export function describeType(type: ValueType): string {
       return 'an http or https URL without user, query or fragment';
     case 'path':
       return 'a path';
+    case 'names':
+      return `at most ${type.most} names with commas between them, or an array of them in the file`;
     case 'word':
     default:
       return type.says;
@@ -63,10 +65,20 @@ function toPath(text: string, raw: RawValue, home: string): string | undefined {
   return raw.baseDir === undefined ? undefined : resolve(raw.baseDir, text);
 }
 
+/** Names without blanks and commas, each once. */
+function toNames(value: unknown, most: number): string | undefined {
+  const given = typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value;
+  if (!Array.isArray(given)) return undefined;
+  const names: readonly unknown[] = value === '' ? [] : given;
+  const fits = names.length <= most && new Set(names).size === names.length;
+  return fits && names.every((name) => typeof name === 'string' && /^[^\s,]{1,200}$/u.test(name)) ? names.join(',') : undefined;
+}
+
 /** The checked value; `undefined` when it is not of the type. */
 export function acceptValue(type: ValueType, raw: RawValue, home: string): string | number | undefined {
   if (type.kind === 'integer') return toInteger(raw, type.min, type.max);
   if (type.kind === 'decimal') return toDecimal(raw, type.min, type.max);
+  if (type.kind === 'names') return toNames(raw.value, type.most);
   const { value } = raw;
   if (typeof value !== 'string') return undefined;
   switch (type.kind) {

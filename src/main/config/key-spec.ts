@@ -4,6 +4,8 @@ export type ValueType =
   | { readonly kind: 'text'; readonly maxLength: number }
   | { readonly kind: 'word'; readonly pattern: RegExp; readonly says: string }
   | { readonly kind: 'url' }
+  /** Each once; kept as one text with commas between them. */
+  | { readonly kind: 'names'; readonly most: number }
   | { readonly kind: 'path' }
   | { readonly kind: 'choice'; readonly values: readonly string[] }
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }

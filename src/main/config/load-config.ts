@@ -13,7 +13,7 @@ import { configError } from './config-error.ts';
 import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
 import { offeredModels } from './offered-models.ts';
 import { choosePrices, type PriceChoice, priceSettings } from './prices.ts';
-import { type ConfigFile, readConfigFile } from './read-config-file.ts';
+import { type ConfigFile, readConfigFile, userConfigDirectory } from './read-config-file.ts';
 import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
 import { type ModelChoice, selectModel } from './select-model.ts';
 import { readPolicyFile } from './policy/read-policy-file.ts';
@@ -116,7 +116,7 @@ function modelSettings({ model, models, keyVariable }: ModelChoice): Settings {
 function toServerConfig(
   all: Settings & { readonly subagents: readonly SubagentProvider[]; readonly policy: PolicyRules | undefined },
   choice: ModelChoice,
-  ripgrepPath: string | undefined,
+  request: ConfigRequest,
 ): ServerConfig {
   const need = <K extends KeyName>(name: K) => required(all[name], name) as NonNullable<Settings[K]>;
   const profile = need('profile');
@@ -149,6 +149,9 @@ function toServerConfig(
       models: offeredModels(all, choice),
       systemPrompt: all.system_prompt,
       titles: need('titles'),
+      instructions: need('instructions'),
+      userInstructions: userInstructionsOf(request),
+      clientFiles: need('client_files'),
       mode: need('permission_mode'),
       permissionTimeoutMs: need('permission_timeout_ms'),
       budget: {
@@ -159,14 +162,20 @@ function toServerConfig(
         maxCostUsd: need('max_cost_usd'),
       },
       maxParallelToolCalls: need('max_parallel_tool_calls'),
+      maxUpdatesPerSecond: need('max_updates_per_second'),
       commandTimeoutMs: need('command_timeout_ms'),
-      ripgrepPath,
+      ripgrepPath: request.ripgrepPath,
       policy: all.policy,
       prices: choosePrices(all, choice.model).prices,
       subagents: availableSubagents(all.subagents, need('delegate')),
       trace: all.otlp_endpoint !== undefined,
     },
   };
+}
+
+function userInstructionsOf(around: Surroundings): string | undefined {
+  const directory = userConfigDirectory(around);
+  return directory === undefined ? undefined : join(directory, 'AGENTS.md');
 }
 
 /**
@@ -195,7 +204,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   });
   const policy = await readPolicyFile(completed.policy_file, given.get('policy_file')?.where ?? 'default');
   return {
-    config: toServerConfig({ ...completed, subagents: file?.subagents ?? [], policy }, choice, request.ripgrepPath),
+    config: toServerConfig({ ...completed, subagents: file?.subagents ?? [], policy }, choice, request),
     settings,
     file,
     choice,

@@ -12,7 +12,7 @@ import type { TurnOutcome } from '../../shared/thread-protocol.ts';
 import type { AttachedSession, Departure } from '../threads/attached-session.ts';
 import { cancelRunningTurn } from './cancel-ladder.ts';
 import { cancelledResult, PendingPrompt, type PromptResult } from './pending-prompt.ts';
-import type { SessionParts } from './session.ts';
+import type { SessionParts } from './session-parts.ts';
 
 /** Requests that may wait for one prompt. */
 const mostWaiters = 100;

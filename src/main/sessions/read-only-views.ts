@@ -3,10 +3,10 @@
  * server may be writing them, or nobody may; nothing here takes a lock or writes.
  */
 import { fromWireError, ServerError } from '../../shared/errors.ts';
-import type { PermissionMode } from '../../shared/events.ts';
+import type { Chosen } from '../../shared/session-choices.ts';
 import type { LoadOutcome } from '../../shared/thread-protocol.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
-import type { SessionIdentity, SessionParts } from './session.ts';
+import type { SessionIdentity, SessionParts } from './session-parts.ts';
 
 export class ReadOnlyViews {
   readonly #parts: SessionParts;
@@ -21,12 +21,12 @@ export class ReadOnlyViews {
   }
 
   /**
-   * Sends the log as it is now, and what is added to it from then on until {@link close}. Fulfils with the session's mode
+   * Sends the log as it is now, and what is added to it from then on until {@link close}. Fulfils with what is chosen there
    * behind the last update of the former.
    *
    * @throws ServerError OVERLOADED, ATTACH_FAILED, LOG_CORRUPT, LOG_VERSION, THREAD_LOST; nothing stays open then
    */
-  async open(identity: SessionIdentity): Promise<PermissionMode> {
+  async open(identity: SessionIdentity): Promise<Chosen> {
     this.#refuseLastThread();
     const attached = await this.#attach(identity);
     const { completions } = this.#parts.threads;
@@ -35,7 +35,7 @@ export class ReadOnlyViews {
       await attached.call((api) => api.replay(requestId));
       const outcome = await Promise.race([end, attached.departure.then(lost)]);
       if (!outcome.ok) throw fromWireError(outcome.error);
-      return outcome.mode;
+      return outcome.chosen;
     } catch (error) {
       await this.close(identity.id);
       throw error;

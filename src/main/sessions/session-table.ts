@@ -5,15 +5,17 @@
 import { isAbsolute, resolve } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { ServerError } from '../../shared/errors.ts';
-import { logVersion, type PermissionMode, type SessionHeader } from '../../shared/events.ts';
+import { logVersion, type SessionHeader } from '../../shared/events.ts';
 import { type ListOptions, listSessions, type SessionPage } from '../../shared/log/list-sessions.ts';
 import { readSessionHeader } from '../../shared/log/read-header.ts';
 import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
+import type { Chosen } from '../../shared/session-choices.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { SessionWorkspace } from '../threads/session-task.ts';
 import { ReadOnlyViews } from './read-only-views.ts';
 import { type ServerStatus, serverStatus } from './server-status.ts';
-import { Session, type SessionIdentity, type SessionParts } from './session.ts';
+import { Session } from './session.ts';
+import type { SessionIdentity, SessionParts } from './session-parts.ts';
 import { canonicalDirectory } from './working-directory.ts';
 
 /** How the connection sees its sessions. */
@@ -82,12 +84,12 @@ export class SessionTable {
   }
 
   /**
-   * Opens a session only to be looked at, also one that another server has open: sends its log, then follows it. Says its mode.
+   * Opens a session only to be looked at, also one that another server has open: sends its log, then follows it. Says what is chosen.
    * Nothing works in its directory, which may be gone: its name is enough.
    *
    * @throws ServerError as {@link load}, but never SESSION_LOCKED; OVERLOADED where no thread may be held for it
    */
-  view(id: string, cwd: string, view: ConnectionView): Promise<PermissionMode> {
+  view(id: string, cwd: string, view: ConnectionView): Promise<Chosen> {
     return this.#reserved(id, async () => {
       const header = readSessionHeader(this.#parts.config.stateDir, id);
       if (!isAbsolute(cwd) || resolve(cwd) !== header.cwd) await this.#checkStored(id, cwd);

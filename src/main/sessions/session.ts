@@ -5,62 +5,23 @@
  * from its log after a thread's death: attaching is one act for all of them.
  */
 import { existsSync } from 'node:fs';
-import type { Profile, ServerConfig } from '../../shared/config.ts';
+import type { Remote } from '../../shared/comlink.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
-import type { SessionPaths } from '../../shared/log/session-paths.ts';
-import type { PromptOptions, SessionOptions } from '../../shared/session-options.ts';
-import type { ClientTraits, LoadOutcome } from '../../shared/thread-protocol.ts';
+import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
+import type { PromptOptions } from '../../shared/session-options.ts';
+import type { ChoiceMade, LoadOutcome, SessionApi } from '../../shared/thread-protocol.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
 import { endOrphans } from '../threads/end-orphans.ts';
-import type { ServerCounters } from '../telemetry/server-counters.ts';
-import type { SessionWorkspace } from '../threads/session-task.ts';
-import type { SessionThreads } from '../threads/session-threads.ts';
-import type { Admission } from './admission.ts';
+import { ChosenState } from './chosen-state.ts';
 import { CrashCounter } from './crash-counter.ts';
 import type { PromptResult } from './pending-prompt.ts';
 import { PromptQueue } from './prompt-queue.ts';
-import type { ServerFigures } from './server-status.ts';
-import type { TurnWatch } from './turn-watch.ts';
-
-export interface SessionParts {
-  readonly config: ServerConfig;
-  readonly threads: SessionThreads;
-  readonly admission: Admission;
-  readonly turns: TurnWatch;
-  readonly counters: ServerCounters;
-  /** What `_status` says beside sessions. */
-  readonly figures: () => ServerFigures;
-  /**
-   * When all threads are taken, asks one idle session to leave its own; one that would not is put into `unwilling`. Undefined
-   * when there is room, or nobody left to ask: the caller attaches at once then, before another newcomer counts the same thread.
-   */
-  readonly makeRoom: (unwilling: Set<Session>) => Promise<void> | undefined;
-  /** A session has another mode now. Fulfils when those that work for it have it, too; never rejects. */
-  readonly modeChanged: (sessionId: string, mode: PermissionMode) => Promise<void>;
-  /** Whether the id is that of a session that works for another one now. */
-  readonly worksForAnother: (sessionId: string) => boolean;
-  /** How many work for another one now. */
-  readonly delegated: () => number;
-}
-
-export interface SessionIdentity {
-  readonly id: string;
-  readonly cwd: string;
-  readonly paths: SessionPaths;
-  /** Fixed at creation or load, so that a later `initialize` cannot split a call from its result. */
-  readonly client: ClientTraits;
-  /** What of the session's events this connection is shown. */
-  readonly profile: Profile;
-  readonly options: SessionOptions;
-  readonly workspace?: SessionWorkspace;
-  /** The session it works for, whose thread it is put on. */
-  readonly beside?: AttachedSession;
-}
+import type { SessionIdentity, SessionParts } from './session-parts.ts';
 
 export class Session {
   readonly identity: SessionIdentity;
-  mode: PermissionMode;
+  readonly #chosen: ChosenState;
   /** Monotonic milliseconds of the last end of work; the longest idle session is parked first. */
   idleSince = performance.now();
   readonly #parts: SessionParts;
@@ -77,7 +38,15 @@ export class Session {
   constructor(identity: SessionIdentity, parts: SessionParts) {
     this.identity = identity;
     this.#parts = parts;
-    this.mode = identity.options.mode ?? parts.config.session.mode;
+    this.#chosen = new ChosenState(identity.options.mode ?? parts.config.session.mode, identity.choices);
+  }
+
+  get mode(): PermissionMode {
+    return this.#chosen.current.mode;
+  }
+
+  get chosen(): Chosen {
+    return this.#chosen.current;
   }
 
   get attached(): AttachedSession | undefined {
@@ -111,14 +80,28 @@ export class Session {
     this.#prompts?.cancel();
   }
 
-  /** Also of the sessions that work for this one. @throws ServerError ATTACH_FAILED or what the log refuses with */
+  /**
+   * Also of the sessions that work for this one. Fulfils behind the updates that tell the client.
+   *
+   * @throws ServerError ATTACH_FAILED, THREAD_LOST, LOG_WRITE_FAILED, or what the log refuses with
+   */
   async setMode(mode: PermissionMode): Promise<void> {
-    await this.#errand(async () => {
-      const attached = await this.#attach();
-      await attached.call((api) => api.setMode(mode));
-    });
-    this.mode = mode;
-    await this.#parts.modeChanged(this.identity.id, mode);
+    if (mode === this.mode && this.#isAtRest) return;
+    await this.#choose((api) => api.setMode(mode));
+    await this.#parts.modeChanged(this.identity.id, this.mode);
+  }
+
+  /** Members that are absent stay as they are. Fulfils and throws as {@link setMode}. */
+  async setChoices(choices: SessionChoices): Promise<void> {
+    const { current } = this.#chosen;
+    const isSame = Object.entries(choices).every(([name, value]) => current.choices[name as keyof SessionChoices] === value);
+    if (isSame && this.#isAtRest) return;
+    await this.#choose((api) => api.setChoices(choices));
+  }
+
+  /** The session has chosen by itself. */
+  tookChoice(chosen: Chosen): void {
+    if (this.#chosen.take(chosen)) void this.#parts.modeChanged(this.identity.id, chosen.mode);
   }
 
   /** Attaches the session and sends its whole history as updates; fulfils behind the last of them. */
@@ -129,7 +112,7 @@ export class Session {
   /** Attaches the session and sends nothing: its log is read, so that a bad one is refused now and not at the first prompt. */
   resume(): Promise<void> {
     return this.#errand(async () => {
-      this.mode = (await this.#open()).mode;
+      this.#chosen.take((await this.#open()).chosen);
     });
   }
 
@@ -170,6 +153,21 @@ export class Session {
     this.#prompts?.fail(error);
   }
 
+  /** Nothing is on a thread that could change what is chosen: what main knows is what the log says. */
+  get #isAtRest(): boolean {
+    return this.#attached === undefined && this.#attaching === undefined && this.#errands === 0;
+  }
+
+  async #choose(call: (api: Remote<SessionApi>) => Promise<ChoiceMade>): Promise<void> {
+    await this.#errand(async () => {
+      const attached = await this.#attach();
+      const made = await attached.call(call);
+      if (made === undefined) throw new ServerError('THREAD_LOST', 'The thread ended before the change was made.');
+      this.#chosen.take(made.chosen);
+      await attached.lane.batchTaken(made.afterBatch);
+    });
+  }
+
   #createQueue(): PromptQueue {
     const queue = new PromptQueue({
       ...this.#parts,
@@ -208,7 +206,7 @@ export class Session {
       await attached.call((api) => api.replay(requestId));
       const outcome = await Promise.race([end, attached.departure.then(lostWhileLoading)]);
       if (!outcome.ok) throw fromWireError(outcome.error);
-      this.mode = outcome.mode;
+      this.#chosen.take(outcome.chosen);
     } finally {
       this.#parts.threads.completions.forget(requestId);
     }

@@ -6,10 +6,12 @@ import { v7 as uuidv7 } from 'uuid';
 import type { ServerConfig } from '../../shared/config.ts';
 import { logVersion, type PermissionMode, type SessionHeader } from '../../shared/events.ts';
 import { createSessionFile } from '../../shared/log/session-paths.ts';
+import type { SessionChoices } from '../../shared/session-choices.ts';
 import type { Budget, SessionOptions, StoredSessionOptions } from '../../shared/session-options.ts';
 import type { SubagentProvider, SubagentRequest } from '../../shared/subagent-protocol.ts';
 import { Admission } from '../sessions/admission.ts';
-import { Session, type SessionParts } from '../sessions/session.ts';
+import { Session } from '../sessions/session.ts';
+import type { SessionParts } from '../sessions/session-parts.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
 import type { SessionWorkspace } from '../threads/session-task.ts';
 
@@ -41,11 +43,19 @@ export function createChildSession(plan: ChildPlan, parts: Omit<SessionParts, 'a
       client: { terminalOutput: false },
       profile: 'automation',
       options,
+      choices: inheritedChoices(plan.parent),
       workspace: sharedWorkspace(plan.parent),
+      heedsRefusals: plan.parent.identity.profile === 'editor' || plan.parent.identity.heedsRefusals === true,
       beside: plan.beside,
     },
     { ...parts, admission: admitsAll, makeRoom: () => undefined },
   );
+}
+
+/** The model that the person chose works for them here, too; nobody is shown what it thinks. */
+function inheritedChoices({ chosen }: Session): SessionChoices {
+  const { showThoughts: _, ...choices } = chosen.choices;
+  return choices;
 }
 
 /** The directories of the workspace, and nothing that holds a secret or a connection. */

@@ -20,7 +20,8 @@ import {
 } from '../../shared/subagent-protocol.ts';
 import { ProviderSlots } from '../../shared/subagents/provider-slots.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
-import type { Session, SessionParts } from '../sessions/session.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionParts } from '../sessions/session-parts.ts';
 import { canonicalDirectory } from '../sessions/working-directory.ts';
 import { createChildSession } from './child-session.ts';
 import { SelfRun } from './self-run.ts';

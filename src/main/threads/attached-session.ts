@@ -7,7 +7,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { portEndpoint, type Remote, releaseProxy, wrap } from '../../shared/comlink.ts';
 import { ServerError } from '../../shared/errors.ts';
-import type { PermissionMode } from '../../shared/events.ts';
+import type { Chosen } from '../../shared/session-choices.ts';
 import type { SessionApi } from '../../shared/thread-protocol.ts';
 import type { ThreadLane } from './thread-lane.ts';
 
@@ -17,8 +17,8 @@ export type Departure = { readonly kind: 'left' } | { readonly kind: 'lost'; rea
 export class AttachedSession {
   readonly sessionId: string;
   readonly lane: ThreadLane;
-  /** In which it came out of its log. */
-  readonly mode: PermissionMode;
+  /** As it came out of its log. */
+  readonly chosen: Chosen;
   /** Never rejects. After a loss it fulfils only once the thread's last updates have been taken. */
   readonly departure: Promise<Departure>;
   readonly #api: Remote<SessionApi>;
@@ -26,13 +26,13 @@ export class AttachedSession {
   #departed: Departure | undefined;
 
   constructor(
-    started: { readonly sessionId: string; readonly mode: PermissionMode },
+    started: { readonly sessionId: string; readonly chosen: Chosen },
     lane: ThreadLane,
     port: MessagePort,
     departure: Promise<Departure>,
   ) {
     this.sessionId = started.sessionId;
-    this.mode = started.mode;
+    this.chosen = started.chosen;
     this.lane = lane;
     this.#port = port;
     this.#api = wrap<SessionApi>(portEndpoint(port));

@@ -4,7 +4,9 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Profile, ServerConfig } from '../../shared/config.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
+import { grantsPath } from '../../shared/permission/grants-file.ts';
 import type { McpServerSpec } from '../../shared/mcp-protocol.ts';
+import type { SessionChoices } from '../../shared/session-choices.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits, SessionTask } from '../../shared/thread-protocol.ts';
 import type { AttachedSession } from './attached-session.ts';
@@ -24,6 +26,10 @@ export interface SessionPlace {
   readonly client: ClientTraits;
   readonly profile: Profile;
   readonly options: SessionOptions;
+  /** What a session that has no event yet begins with. */
+  readonly choices?: SessionChoices;
+  /** It works below an editor's session: what the person refused there for good is refused here, too. */
+  readonly heedsRefusals?: boolean;
   readonly workspace?: SessionWorkspace;
   /** The session it works for: it is put on that one's thread, and nothing of it is written to the client. */
   readonly beside?: AttachedSession;
@@ -46,14 +52,22 @@ export function sessionTask(place: SessionPlace, { config, serverNonce, ownDirec
     lockPath: place.paths.lock,
     spillDir: place.paths.spillDir,
     ownDirectories,
+    ...grantsFor(place, config),
     isolation: config.isolation,
     serverNonce,
     settings: { ...config.session, profile: place.profile },
     options: place.options,
+    ...(place.choices === undefined ? {} : { choices: place.choices }),
     ...place.workspace,
     ...(place.readOnly === true ? { readOnly: true } : {}),
     ...(place.beside === undefined ? {} : { audience: 'parent' }),
     client: place.client,
     port,
   };
+}
+
+/** The person's lasting answers are an editor's: a program decides by itself, and must not depend on what somebody once answered. */
+function grantsFor({ cwd, profile, heedsRefusals, readOnly }: SessionPlace, { stateDir }: ServerConfig): Pick<SessionTask, 'grants'> {
+  if (readOnly === true || (profile !== 'editor' && heedsRefusals !== true)) return {};
+  return { grants: { path: grantsPath(stateDir, cwd), use: profile === 'editor' ? 'answers' : 'refusals' } };
 }

@@ -111,7 +111,7 @@ export class SessionThreads {
       });
       // Only now: a thread that starts would compete with the attach for the cores.
       this.#keepSpares();
-      return new AttachedSession({ sessionId: place.sessionId, mode: started.mode }, lane, port1, departure);
+      return new AttachedSession({ sessionId: place.sessionId, chosen: started.chosen }, lane, port1, departure);
     } catch (error) {
       // Closing the port also ends the task, should piscina start it after all.
       port1.close();

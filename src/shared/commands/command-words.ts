@@ -17,6 +17,9 @@ const builtIn = {
   help: { description: 'List the commands of this session' },
   compact: { description: 'Summarize the conversation now, to make room', hint: 'what the summary should keep' },
   cost: { description: 'Show what this session and its last turn have used' },
+  mode: { description: 'Show or set what may be done without asking', hint: 'ask, accept-edits, read-only, plan or full-access' },
+  model: { description: 'Show or set the model that answers', hint: 'name' },
+  plan: { description: 'Make a plan before anything is changed', hint: 'task' },
 } satisfies Record<string, Omit<CommandWords, 'name'>>;
 
 export type BuiltInCommand = keyof typeof builtIn;

@@ -4,11 +4,11 @@
  */
 import { basename, isAbsolute } from 'node:path';
 import { ServerError } from '../errors.ts';
-import { logVersion, type SessionHeader } from '../events.ts';
+import { type ForkOrigin, logVersion, type SessionHeader } from '../events.ts';
 import { unsealLine } from './line-seal.ts';
 import { logCorrupt } from './log-faults.ts';
 import { parseStoredOptions } from './parse-stored-options.ts';
-import { sessionIdOfLog } from './session-paths.ts';
+import { isSessionId, sessionIdOfLog } from './session-paths.ts';
 
 /**
  * Checks the header in `bytes[start, end)`, LF not counted. `path` names the log: the header's id must be the file's.
@@ -39,13 +39,24 @@ export function parseHeader(path: string, bytes: Buffer, start: number, end: num
   if (!isRecord(agent) || typeof agent['name'] !== 'string' || typeof agent['version'] !== 'string') {
     throw logCorrupt(path, 1, 'expected agent with name and version');
   }
-  const header = { type: 'session', version, id, createdAt, cwd, agent: { name: agent['name'], version: agent['version'] } } as const;
+  const base = { type: 'session', version, id, createdAt, cwd, agent: { name: agent['name'], version: agent['version'] } } as const;
+  const forkedFrom = raw['forkedFrom'] === undefined ? undefined : parseOrigin(raw['forkedFrom']);
+  if (raw['forkedFrom'] !== undefined && forkedFrom === undefined) {
+    throw logCorrupt(path, 1, 'expected forkedFrom with sessionId and seq');
+  }
+  const header = { ...base, ...(forkedFrom === undefined ? {} : { forkedFrom }) };
   if (raw['options'] === undefined) return header;
   const options = parseStoredOptions(raw['options']);
   if (options === undefined) {
     throw logCorrupt(path, 1, 'expected options as this release writes them');
   }
   return { ...header, options };
+}
+
+function parseOrigin(value: unknown): ForkOrigin | undefined {
+  if (!isRecord(value)) return undefined;
+  const { sessionId, seq } = value;
+  return isSessionId(sessionId) && typeof seq === 'number' && Number.isSafeInteger(seq) && seq >= -1 ? { sessionId, seq } : undefined;
 }
 
 function parseObject(path: string, text: string | undefined): Record<string, unknown> {

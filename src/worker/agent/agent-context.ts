@@ -6,11 +6,13 @@ import type { SessionSettings } from '../../shared/config.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ModelAdapter, ModelFailure, ToolSchema } from '../model/model-adapter.ts';
 import type { PermissionGate } from '../permission/permission-gate.ts';
+import type { SessionInstructions } from '../workspace/session-instructions.ts';
 import type { AnyTool, ToolContext } from '../tools/tool.ts';
 import type { Sleep } from './abortable-sleep.ts';
 import type { History } from './history.ts';
 import type { Inbox } from './inbox.ts';
 import type { Journal } from './journal.ts';
+import type { LiveView } from './live-view.ts';
 import type { ModelSlots } from './model-slots.ts';
 import type { OpenRecords } from './open-records.ts';
 import type { SessionLedger } from './session-ledger.ts';
@@ -43,20 +45,28 @@ export interface AgentDependencies {
   readonly tools: ToolSet;
   readonly journal: Journal;
   readonly permissions: PermissionGate;
-  readonly toolParts: Pick<ToolContext, 'broker' | 'files' | 'roots' | 'spillDir' | 'subagents'>;
+  readonly toolParts: Pick<ToolContext, 'broker' | 'files' | 'roots' | 'spillDir' | 'plan' | 'subagents'>;
   readonly settings: Pick<
     SessionSettings,
     'systemPrompt' | 'budget' | 'prices' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'
   >;
   /** What the client asked of this session. The agent acts on `budget`, `persona`, `tools` and `outputSchema`. */
   readonly options: SessionOptions;
+  /** Reads the instruction files of the workspace; absent where they are not to be read. */
+  readonly instructions?: SessionInstructions;
   /** Asked for a place before every model call. */
   readonly modelSlots: ModelSlots;
   readonly nextDelay: NextDelay;
+  /** What the model has to hear before its next step; asked once for each. Absent where there is never anything. */
+  readonly stepNotice?: () => string | undefined;
   /** Attempts a model call may take, the first included; told to the client with every retry. */
   readonly maxAttempts: number;
   /** `undefined` when there is room for more streamed text; else a promise for it. An aborted `signal` ends the wait at once. */
   readonly whenWritable: (signal: AbortSignal) => Promise<void> | undefined;
+  /** Shows what is not logged; absent where nobody looks. */
+  readonly live?: LiveView;
+  /** Ids of calls that were shown on a thread that was lost, and that no log may hold. */
+  readonly lostCallIds?: readonly string[];
   /** A fresh, unique id for a message. */
   readonly newId: () => string;
   /** Monotonic, in milliseconds. */
@@ -75,4 +85,6 @@ export interface AgentContext extends AgentDependencies {
   readonly history: History;
   readonly open: OpenRecords;
   readonly inbox: Inbox;
+  /** Ids under which calls were shown on this thread, logged or not. */
+  readonly shownCalls: Set<string>;
 }

@@ -36,8 +36,9 @@ export interface TurnLimitsOptions {
   readonly server: TurnBudget;
   readonly turn: Budget | undefined;
   readonly session: Budget | undefined;
-  readonly prices: Prices | undefined;
-  readonly usage: UsageMeter;
+  /** Of the model that is asked now. */
+  readonly prices: () => Prices | undefined;
+  readonly usage: Pick<UsageMeter, 'steps' | 'toolCalls' | 'spentTokens' | 'costUsd' | 'elapsedMs'>;
   readonly ledger: SessionLedger;
   /** Epoch milliseconds. */
   readonly wallClock: () => number;
@@ -49,7 +50,7 @@ const usefulAnswer = 256;
 export class TurnLimits {
   /** The session's first: where two are reached at once, the one that also ends later turns is named. */
   readonly all: readonly Limit[];
-  readonly #prices: Prices | undefined;
+  readonly #prices: () => Prices | undefined;
   readonly #wallClock: () => number;
   /** Epoch milliseconds. */
   readonly #startedAt: number;
@@ -150,8 +151,9 @@ export class TurnLimits {
   #outputTokensLeft(limit: Limit, inputTokens: number): number | undefined {
     const left = limit.max - limit.used();
     if (limit.name === 'tokens') return roomOf(left, inputTokens);
-    if (limit.name !== 'cost' || this.#prices === undefined) return undefined;
-    const { output, cacheRead } = pricesAt(this.#prices, this.#wallClock());
+    const prices = limit.name === 'cost' ? this.#prices() : undefined;
+    if (prices === undefined) return undefined;
+    const { output, cacheRead } = pricesAt(prices, this.#wallClock());
     if (output === 0) return undefined;
     const perToken = output / 1e6;
     return roomOf(Math.floor(left / perToken), Math.ceil((inputTokens * cacheRead) / output));

@@ -14,6 +14,7 @@ import { OpenRecords } from './open-records.ts';
 import { SessionLedger } from './session-ledger.ts';
 import { sessionTools } from './session-tools.ts';
 import { runSteps, runTurn, type TurnEnd, type TurnWork } from './turn.ts';
+import { askForTitle, type TitleAnswer, type TitledTurn } from './title-call.ts';
 import { TurnScope } from './turn-scope.ts';
 import { noTurnUsage } from './turn-usage.ts';
 
@@ -31,6 +32,8 @@ export class ReactLoopAgent {
   readonly #queue: QueuedTurn[] = [];
   #status: AgentStatus = 'idle';
   #scope: TurnScope | undefined;
+  /** Whether the running turn answers a person: one about the conversation itself has no step that could take their word. */
+  #takesSteers = false;
   #drained: Promise<void> = Promise.resolve();
   #disposal: Promise<void> | undefined;
 
@@ -61,6 +64,7 @@ export class ReactLoopAgent {
     this.#context.history.apply(event);
     this.#context.open.apply(event);
     this.#context.ledger.apply(event);
+    this.#context.instructions?.observe(event);
   }
 
   /**
@@ -99,9 +103,9 @@ export class ReactLoopAgent {
   }
 
   /** Adds a message to the running turn at its next step. Refused when no turn runs, or when it takes nothing more. */
-  steer(content: readonly PromptBlock[]): 'injected' | 'refused' {
-    if (this.#scope === undefined || this.#scope.ended) return 'refused';
-    return this.#context.inbox.addSteer(content) ? 'injected' : 'refused';
+  steer(content: readonly PromptBlock[], messageId?: string): SteerOutcome {
+    if (this.#scope === undefined || this.#scope.ended || !this.#takesSteers) return 'not-running';
+    return this.#context.inbox.addSteer(content, messageId) ? 'injected' : 'full';
   }
 
   /** Tells the model something at its next step, in this turn or a later one. Starts nothing. */
@@ -115,6 +119,16 @@ export class ReactLoopAgent {
    */
   addSubagentUsage(usage: SubagentUsage): void {
     this.#context.ledger.addSubagentUsage(usage);
+  }
+
+  /** Asks the model what to call the session, beside all turns. Never rejects; see {@link askForTitle}. */
+  askForTitle(turn: TitledTurn, signal: AbortSignal): Promise<TitleAnswer | undefined> {
+    return askForTitle(this.#context, turn, signal);
+  }
+
+  /** Charges the session for what was used beside its turns, in the same moment as that is logged. */
+  addOutsideUsage(usage: SubagentUsage): void {
+    this.#context.ledger.addOutside(usage);
   }
 
   /**
@@ -154,6 +168,7 @@ export class ReactLoopAgent {
   async #drain(): Promise<void> {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       this.#scope = new TurnScope(this.#context, next.options);
+      this.#takesSteers = next.work.prompt !== undefined;
       const end = await runTurn(this.#context, this.#scope, next.work);
       this.#scope = undefined;
       next.resolve(end);

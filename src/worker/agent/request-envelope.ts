@@ -5,41 +5,55 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EventData } from '../../shared/events.ts';
 import type { ModelRequest } from '../model/model-adapter.ts';
 import type { AgentContext } from './agent-context.ts';
-import { systemPrompt } from './system-prompt.ts';
+import { instructionsIn, systemPrompt, type SystemPromptFacts } from './system-prompt.ts';
 import type { TurnScope } from './turn-scope.ts';
 
 export interface RequestEnvelope extends Pick<ModelRequest, 'system' | 'tools'> {
   readonly header: EventData['request/header'];
   /** Size of the system text and the tool schemas, in characters. */
   readonly chars: number;
+  /** What the system text holds of the workspace's instruction files. */
+  readonly instructions: string;
 }
 
-/** Nothing of it changes while an agent lives, and the tools' text is long: made once per agent. */
+/** Nothing of it changes while an agent lives but the model's name, and the tools' text is long: made once per agent and model. */
 const envelopes = new WeakMap<AgentContext, RequestEnvelope>();
 
 export function requestEnvelope(context: AgentContext): RequestEnvelope {
   const known = envelopes.get(context);
-  if (known !== undefined) return known;
-  const envelope = makeEnvelope(context);
+  const { model } = context.model;
+  const block = context.instructions?.block ?? '';
+  if (known?.header.model === model && known.instructions === block) return known;
+  const envelope = known?.instructions !== block ? makeEnvelope(context, block) : { ...known, header: { ...known.header, model } };
   envelopes.set(context, envelope);
   return envelope;
 }
 
-function makeEnvelope(context: AgentContext): RequestEnvelope {
-  const tools = context.tools.schemas();
-  const toolNames = tools.map((tool) => tool.name);
-  const system = systemPrompt(context.settings.systemPrompt, {
+/** What the log's last header has of the instruction files; `undefined` when its system text was made of something else. */
+export function loggedInstructions(context: AgentContext): string | undefined {
+  const system = context.history.header?.system;
+  return system === undefined ? undefined : instructionsIn(system, context.settings.systemPrompt, factsOf(context));
+}
+
+function factsOf(context: AgentContext): SystemPromptFacts {
+  return {
     cwd: context.cwd,
-    platform: process.platform,
     additionalDirectories: (context.toolParts.roots ?? []).filter((root) => root !== context.cwd),
-    toolNames,
+    platform: process.platform,
+    toolNames: context.tools.schemas().map((tool) => tool.name),
     persona: context.options.persona,
     finalAnswer: context.tools.finalAnswer !== undefined,
-  });
+  };
+}
+
+function makeEnvelope(context: AgentContext, instructions: string): RequestEnvelope {
+  const tools = context.tools.schemas();
+  const toolNames = tools.map((tool) => tool.name);
+  const system = systemPrompt(context.settings.systemPrompt, { ...factsOf(context), instructions });
   const { provider, model, sampling } = context.model;
   const toolsHash = context.tools.hash();
   const header = { provider, model, system, tools: toolNames, toolsHash, ...(sampling === undefined ? {} : { sampling }) };
-  return { system, tools, header, chars: system.length + JSON.stringify(tools).length };
+  return { system, tools, instructions, header, chars: system.length + JSON.stringify(tools).length };
 }
 
 /** Logs the header unless the log's last one says the same. */

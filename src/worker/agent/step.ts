@@ -10,6 +10,7 @@ import { fitContext, recoverContext } from './compaction.ts';
 import { contextUse } from './context-use.ts';
 import { errorReason } from './end-reason.ts';
 import { callModel, type ModelOutcome } from './model-call.ts';
+import { recordMessage } from './record-message.ts';
 import { type RequestEnvelope, recordHeader, requestEnvelope } from './request-envelope.ts';
 import { complete, takeFinalAnswer } from './required-answer.ts';
 import { planCalls, truncatedCalls, uniqueCalls } from './tool-calls.ts';
@@ -22,11 +23,13 @@ import type { TurnScope } from './turn-scope.ts';
  * @throws ServerError LOG_WRITE_FAILED; the turn has then ended with it
  */
 export async function runStep(context: AgentContext, scope: TurnScope): Promise<void> {
-  const budgetNotice = scope.notices.next();
-  if (budgetNotice !== undefined) context.inbox.addNotice(budgetNotice);
+  for (const notice of [context.stepNotice?.(), scope.notices.next()]) {
+    if (notice !== undefined) context.inbox.addNotice(notice);
+  }
   recordClaimed(context, scope);
   const step = scope.usage.steps + 1;
   scope.step = step;
+  context.model.takeChoice?.();
   const envelope = requestEnvelope(context);
   await fitContext(context, scope, envelope);
   if (scope.ended) return;
@@ -40,9 +43,7 @@ export async function runStep(context: AgentContext, scope: TurnScope): Promise<
 
 /** Logs what waits in the inbox, so that the next request contains it. */
 function recordClaimed(context: AgentContext, scope: TurnScope): void {
-  for (const { source, content } of context.inbox.claim()) {
-    scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source, content } });
-  }
+  context.inbox.claim((message) => recordMessage(context, scope, message));
 }
 
 async function takeAnswer(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<void> {
@@ -92,7 +93,7 @@ async function takeFinished(
   // The provider's own count corrects the estimate.
   if (usage !== undefined) context.history.calibrate(envelope.chars, usage.inputTokens + usage.cacheReadTokens);
   const { step } = scope;
-  const toolCalls = finish.reason === 'refusal' ? [] : uniqueCalls(context, scope, finish.toolCalls);
+  const toolCalls = finish.reason === 'refusal' ? [] : uniqueCalls(context, scope, finish.toolCalls, partial.shownCalls);
   scope.record({
     type: 'assistant/message',
     data: { ...answerData(scope, partial, finish), toolCalls, finish: finishOf(finish, toolCalls.length) },
@@ -131,11 +132,13 @@ function keepPartial(scope: TurnScope, partial: PartialAnswer, finish: ModelFini
   scope.record({ type: 'assistant/message', data: { ...answerData(scope, partial, finish), toolCalls: [], finish: 'interrupted' } });
 }
 
-function answerData(scope: TurnScope, partial: PartialAnswer, finish: ModelFinish | undefined) {
+function answerData(scope: TurnScope, { messageId, text, reasoning }: PartialAnswer, finish: ModelFinish | undefined) {
   return {
     turn: scope.turn,
     step: scope.step,
-    ...partial,
+    messageId,
+    text,
+    reasoning,
     ...(finish?.usage === undefined ? {} : { usage: finish.usage }),
     ...(finish?.model === undefined ? {} : { model: finish.model }),
   };

@@ -44,7 +44,7 @@ export class TurnScope {
       server: settings.budget,
       turn: options.budget,
       session: context.options.budget,
-      prices: settings.prices,
+      prices: () => context.model.prices ?? settings.prices,
       usage: this.usage,
       ledger,
       wallClock,
@@ -110,6 +110,7 @@ export class TurnScope {
       this.#context.history.apply(logged);
       this.#context.open.apply(logged);
       this.#context.ledger.apply(logged);
+      this.#context.instructions?.observe(logged);
       if (logged.type === 'assistant/message' && logged.data.text !== '') this.#text = logged.data.text;
       return logged;
     } catch (error) {

@@ -27,6 +27,8 @@ export interface ModelRequest {
   readonly tools: readonly ToolSchema[];
   /** Caps this answer below the configured maximum. */
   readonly maxOutputTokens?: number;
+  /** Answers without thinking first, where the model can be told so. */
+  readonly thinking?: 'off';
 }
 
 export type ModelEvent =

@@ -7,12 +7,14 @@
  */
 import type { SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { Profile } from '../../shared/config.ts';
-import type { EventData, EventInput } from '../../shared/events.ts';
+import type { EventInput } from '../../shared/events.ts';
+import type { ArgumentsDraft } from '../../shared/render-intents.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { PermissionCall } from '../permission/permission-gate.ts';
 import { PlanView } from './plan-view.ts';
 import { titleUpdates, usageUpdates } from './session-updates.ts';
 import { commandUpdates, retryUpdates, rewoundUpdates, textUpdates, userUpdates } from './text-updates.ts';
+import { ChoiceUpdates, type ChoiceViewSettings } from './choice-updates.ts';
 import { SubagentCards } from './subagent-card.ts';
 import { ToolCards, type ToolPresenter } from './tool-cards.ts';
 import { type ChunkKind, UpdateFrames } from './update-frame.ts';
@@ -25,6 +27,8 @@ export interface ProjectorOptions {
   readonly client: ClientTraits;
   /** Looks a tool's presentation up by the tool's name. */
   readonly tools: (toolName: string) => ToolPresenter | undefined;
+  /** What can be chosen for the session; absent where the client is told of the mode alone. */
+  readonly settings?: ChoiceViewSettings;
   /** True for a log that is shown again: prompts are then part of what is shown. */
   readonly replay?: boolean;
 }
@@ -32,19 +36,23 @@ export interface ProjectorOptions {
 export class Projector {
   readonly #profile: Profile;
   readonly #replay: boolean;
+  readonly #terminalOutput: boolean;
   readonly #frames: UpdateFrames;
   readonly #cards: ToolCards;
   readonly #subagents = new SubagentCards();
   readonly #plan = new PlanView();
+  readonly #choices: ChoiceUpdates | undefined;
 
   constructor(options: ProjectorOptions) {
     this.#profile = options.profile;
     this.#replay = options.replay ?? false;
     this.#frames = new UpdateFrames(options.sessionId);
+    if (options.settings !== undefined) this.#choices = new ChoiceUpdates(options.settings, options.client.booleanOptions === true);
+    // Without cards on the wire no terminal was ever announced.
+    this.#terminalOutput = options.client.terminalOutput && options.profile === 'editor';
     this.#cards = new ToolCards({
       cwd: options.cwd,
-      // Without cards on the wire no terminal was ever announced.
-      terminalOutput: options.client.terminalOutput && options.profile === 'editor',
+      terminalOutput: this.#terminalOutput,
       presenterOf: options.tools,
     });
   }
@@ -52,6 +60,17 @@ export class Projector {
   /** Takes in an event of the stored log that is not to be shown: what comes next builds on it. */
   learn(event: EventInput): void {
     this.#plan.learn(event);
+    this.#choices?.learn(event);
+  }
+
+  /** Whether streamed text, drafts of calls and running output are shown. */
+  get showsLive(): boolean {
+    return this.#profile === 'editor';
+  }
+
+  /** Milliseconds between two pieces of a running command's output: a terminal takes additions, a text is replaced as a whole. */
+  get outputPaceMs(): number {
+    return this.#terminalOutput ? 80 : 1000;
   }
 
   /** The updates of one event, in order. Events must come in the order of the log. */
@@ -69,14 +88,25 @@ export class Projector {
     return this.project(event).map((update) => this.#frames.frame(update));
   }
 
+  /** A call that the model still writes. Live only: the answer that is logged shows it again, whole. */
+  draft(callId: string, toolName: string, args: ArgumentsDraft): SessionUpdate[] {
+    return this.#profile === 'editor' ? this.#cards.draft(callId, toolName, args) : [];
+  }
+
+  /** What a running command writes. Live only: the result that is logged has it, too. */
+  output(callId: string, text: string): SessionUpdate[] {
+    return this.#profile === 'editor' ? this.#cards.output(callId, text) : [];
+  }
+
   /** Ends as failed whatever card is open, for a log that breaks off in the middle of a turn. */
-  endCardFrames(): string[] {
-    return this.#profile === 'editor' ? this.#cards.endAll().map((update) => this.#frames.frame(update)) : [];
+  endCards(): SessionUpdate[] {
+    return this.#profile === 'editor' ? this.#cards.endAll() : [];
   }
 
   /** The hot path of `assistant/chunk`: its frame, or an empty string where the profile shows no streamed text. */
   chunkFrame(kind: ChunkKind, messageId: string, text: string): string {
-    return this.#profile === 'editor' && text !== '' ? this.#frames.chunk(kind, messageId, text) : '';
+    if (this.#profile !== 'editor' || text === '' || (kind === 'reasoning' && this.#hidesThoughts)) return '';
+    return this.#frames.chunk(kind, messageId, text);
   }
 
   /** The `toolCall` of a `session/request_permission`, complete in itself. `reason` says why the call is asked about. */
@@ -84,9 +114,14 @@ export class Projector {
     return this.#cards.permissionToolCall(call, reason);
   }
 
+  get #hidesThoughts(): boolean {
+    return this.#choices?.showsThoughts === false;
+  }
+
   #projectForEditor(event: EventInput): SessionUpdate[] {
     switch (event.type) {
       case 'assistant/chunk': {
+        if (event.data.kind === 'reasoning' && this.#hidesThoughts) return [];
         const kind = event.data.kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk';
         return textUpdates(kind, event.data.messageId, event.data.text);
       }
@@ -105,9 +140,13 @@ export class Projector {
       case 'todo/write':
         return this.#plan.write(event.data);
       case 'mode/change':
-        return [{ sessionUpdate: 'current_mode_update', currentModeId: event.data.mode }];
+        return this.#choices?.show(event) ?? [{ sessionUpdate: 'current_mode_update', currentModeId: event.data.mode }];
+      case 'options/change':
+        return this.#choices?.show(event) ?? [];
+      case 'assistant/message':
+        return this.#cards.answer(event.data.toolCalls);
       case 'llm/retry':
-        return retryUpdates(event.data);
+        return [...this.#cards.endDrafts('Discarded: the model is asked again.'), ...retryUpdates(event.data)];
       case 'subagent/start':
         this.#subagents.start(event.data);
         return [];
@@ -126,7 +165,6 @@ export class Projector {
       case 'turn/end':
         this.#subagents.endAll();
         return [...this.#cards.endAll(), ...this.#plan.endTurn()];
-      case 'options/change':
       case 'thread/attached':
       // Logged when the wait is over.
       case 'llm/wait':
@@ -134,7 +172,6 @@ export class Projector {
       case 'permission/asked':
       case 'step/start':
       case 'request/header':
-      case 'assistant/message':
       case 'history/pruned':
       case 'instructions/read':
       case 'file/snapshot':

@@ -4,12 +4,14 @@
 import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
 import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
+import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
-import type { LoadOutcome, SessionApi, SessionTask, TurnOutcome } from '../../shared/thread-protocol.ts';
+import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask, TurnOutcome } from '../../shared/thread-protocol.ts';
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { type SessionTools, sessionTools } from '../agent/session-tools.ts';
 import type { TurnEnd } from '../agent/turn.ts';
 import type { EventLog } from '../log/event-log.ts';
+import { createModel } from '../model/create-model.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
 import { Projector } from '../projection/projector.ts';
 import { tracerFor, type TurnTracer } from '../telemetry/turn-tracer.ts';
@@ -19,8 +21,10 @@ import { createSessionAgent } from './create-session-agent.ts';
 import { createSessionPermissions } from './create-session-permissions.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import { answerText } from './last-text.ts';
-import { SessionJournal } from './session-journal.ts';
+import { offersPlan, SessionChoosing } from './session-choosing.ts';
+import { SessionJournal, type SessionView } from './session-journal.ts';
 import { SessionScreen } from './session-screen.ts';
+import { SessionTitles } from './session-titles.ts';
 import { createSubagentRuns, usableSubagents } from './session-subagents.ts';
 import { createSessionView } from './session-view.ts';
 import { storedTurn } from './stored-turn.ts';
@@ -41,11 +45,15 @@ export class AttachedAgent implements SessionApi {
   readonly #thread: ThreadContext;
   readonly #hooks: AttachedAgentHooks;
   readonly #tools: SessionTools;
+  readonly #view: SessionView;
   readonly #journal: SessionJournal;
   readonly #permissions: SessionPermissions;
+  readonly #choosing: SessionChoosing;
   readonly #agent: ReactLoopAgent;
   readonly #subagents: SubagentRuns;
   readonly #keyedTurns = new KeyedTurns();
+  readonly #titles: SessionTitles;
+  readonly #learn: (event: LogEvent) => void;
   readonly #tracer: TurnTracer | undefined;
   #runningId: number | undefined;
   #leaving: Promise<void> | undefined;
@@ -55,23 +63,40 @@ export class AttachedAgent implements SessionApi {
     this.#task = task;
     this.#thread = thread;
     this.#hooks = hooks;
-    this.#tools = sessionTools(toolRegistryFor(usableSubagents(task)), task.options);
+    this.#tools = sessionTools(toolRegistryFor(usableSubagents(task), { plan: offersPlan(task) }), task.options);
+    const model = createModel(task.settings, task.options.sampling);
     this.left = new Promise((resolve) => {
       this.#reportLeft = resolve;
     });
     this.#tracer = tracerFor(task, thread.main);
     const projector = this.#projector(false);
     const screen = createSessionView(task, thread, { projector, tools: (name) => this.#tools.get(name) });
+    this.#view = screen;
     this.#journal = new SessionJournal({
       show: (event) => {
+        this.#choosing.noteLogged(event);
         this.#keyedTurns.observe(event);
+        this.#titles.observe(event);
         screen.show(event);
         this.#tracer?.take(event);
         if (event.type === 'request/header') keepToolSchemas(task.logPath, event.data.toolsHash, this.#tools.schemas());
       },
       showChunk: (chunk) => screen.showChunk(chunk),
     });
+    this.#learn = (event) => projector.learn(event);
+    this.#titles = new SessionTitles(task, {
+      record: (event) => this.#journal.append(event),
+      askModel: (turn, signal) => this.#agent.askForTitle(turn, signal),
+      charge: (usage) => this.#agent.addOutsideUsage(usage),
+    });
     this.#permissions = createSessionPermissions(task, thread, { journal: this.#journal, projector });
+    this.#choosing = new SessionChoosing(task, thread, {
+      journal: this.#journal,
+      permissions: this.#permissions,
+      projector,
+      model,
+      turn: () => this.#agent.turn,
+    });
     this.#subagents = createSubagentRuns(task, thread, {
       journal: this.#journal,
       mode: () => this.#permissions.mode,
@@ -82,6 +107,9 @@ export class AttachedAgent implements SessionApi {
       journal: this.#journal,
       permissions: this.#permissions,
       subagents: this.#subagents,
+      live: screen.live,
+      model,
+      choosing: this.#choosing,
     });
   }
 
@@ -90,14 +118,17 @@ export class AttachedAgent implements SessionApi {
     return this.#task.settings.profile === 'automation';
   }
 
-  get mode(): PermissionMode {
-    return this.#permissions.mode;
+  get chosen(): Chosen {
+    return this.#choosing.chosen.current;
   }
 
   /** Takes in one event of the stored log; all of them, in order, before {@link start}. */
   observe(event: LogEvent): void {
     this.#agent.observe(event);
+    this.#learn(event);
+    this.#titles.observe(event);
     this.#permissions.observe(event);
+    this.#choosing.observe(event);
     this.#keyedTurns.observe(event);
     this.#subagents.observe(event);
     this.#tracer?.learn(event);
@@ -106,6 +137,7 @@ export class AttachedAgent implements SessionApi {
   /** From here on the session writes its log. @throws ServerError LOG_WRITE_FAILED */
   start(log: EventLog): void {
     this.#journal.open(log);
+    this.#titles.opened();
     const isNew = log.eventCount === 0;
     const sharedWith = this.#thread.sessionIds.size;
     const { additionalDirectories = [] } = this.#task;
@@ -120,12 +152,7 @@ export class AttachedAgent implements SessionApi {
         ...(additionalDirectories.length === 0 ? {} : { additionalDirectories }),
       },
     });
-    const { mode } = this.#task.options;
-    if (isNew && mode !== undefined) {
-      // The mode that the client began with is in the log as every later one is.
-      this.#journal.append({ type: 'mode/change', data: { mode } });
-      this.#permissions.setMode(mode);
-    }
+    if (isNew) this.#choosing.begin(this.#task);
     this.#subagents.resume();
     // A session that works for another one shares its thread on purpose.
     if (this.#task.isolation === 'dedicated' && sharedWith > 0 && this.#task.audience === undefined) {
@@ -157,10 +184,14 @@ export class AttachedAgent implements SessionApi {
     this.#subagents.cancelAll();
   }
 
-  async setMode(mode: PermissionMode): Promise<void> {
-    if (mode === this.#permissions.mode) return;
-    this.#journal.append({ type: 'mode/change', data: { mode } });
-    this.#permissions.setMode(mode);
+  async setMode(mode: PermissionMode): Promise<ChoiceMade> {
+    this.#choosing.chosen.setMode(mode);
+    return { chosen: this.chosen, afterBatch: this.#thread.outbox.flush() };
+  }
+
+  async setChoices(choices: SessionChoices): Promise<ChoiceMade> {
+    this.#choosing.chosen.setChoices(choices);
+    return { chosen: this.chosen, afterBatch: this.#thread.outbox.flush() };
   }
 
   async replay(requestId: number): Promise<void> {
@@ -192,6 +223,7 @@ export class AttachedAgent implements SessionApi {
 
   async #leave(): Promise<void> {
     try {
+      this.#titles.stop();
       const subagentsGone = this.#subagents.dispose();
       await Promise.all([this.#agent.dispose(), this.#subagents.allEnded()]);
       // The release is in a hurry with what a child's own graces would hold up.
@@ -205,7 +237,10 @@ export class AttachedAgent implements SessionApi {
   }
 
   #complete(requestId: number, end: TurnEnd): void {
+    // A log that could not take the end of the turn has left its cards open.
+    this.#view.endCards?.();
     const text = this.#answersWithText && end.text !== undefined ? answerText(end.text) : undefined;
+    this.#titles.turnEnded(end);
     this.#answer(requestId, turnOutcome(end, text));
     if (this.#runningId === requestId) this.#runningId = undefined;
     if (this.#hooks.afterTurn !== undefined) setImmediate(this.#hooks.afterTurn);
@@ -218,9 +253,10 @@ export class AttachedAgent implements SessionApi {
 
   async #replayLog(): Promise<LoadOutcome> {
     try {
-      const screen = new SessionScreen(this.#task.sessionId, this.#projector(true), this.#thread.outbox);
+      const screen = new SessionScreen({ sessionId: this.#task.sessionId, projector: this.#projector(true), outbox: this.#thread.outbox });
       await this.#journal.replay((event) => screen.replay(event));
-      return { ok: true, mode: this.#permissions.mode };
+      screen.showTitle(this.#titles.unlogged);
+      return { ok: true, chosen: this.chosen };
     } catch (error) {
       return { ok: false, error: toWireError(error) };
     }
@@ -228,6 +264,6 @@ export class AttachedAgent implements SessionApi {
 
   #projector(replay: boolean): Projector {
     const { sessionId, cwd, client, settings } = this.#task;
-    return new Projector({ sessionId, cwd, client, profile: settings.profile, tools: (name) => this.#tools.get(name), replay });
+    return new Projector({ sessionId, cwd, client, profile: settings.profile, settings, tools: (name) => this.#tools.get(name), replay });
   }
 }

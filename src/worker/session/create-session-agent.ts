@@ -5,15 +5,18 @@ import { randomUUID } from 'node:crypto';
 import { workspaceRoots } from '../../shared/workspace-roots.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import { abortableSleep } from '../agent/abortable-sleep.ts';
+import type { LiveView } from '../agent/live-view.ts';
 import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import type { SessionTools } from '../agent/session-tools.ts';
-import { createModel } from '../model/create-model.ts';
+import type { ModelAdapter } from '../model/model-adapter.ts';
 import { nextDelay } from '../model/retry-policy.ts';
 import { slotsFor } from '../model-slots/session-slots.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import { FileObservations } from '../tools/file-observations.ts';
+import type { SessionChoosing } from './session-choosing.ts';
 import type { SessionJournal } from './session-journal.ts';
+import { createSessionInstructions } from './session-workspace.ts';
 import type { ThreadContext } from './thread-context.ts';
 
 /** Attempts of a model call that has no configured number: the built-in models fail only when a script says so. */
@@ -25,27 +28,42 @@ export interface SessionAgentParts {
   readonly journal: SessionJournal;
   readonly permissions: SessionPermissions;
   readonly subagents: SubagentRuns;
+  readonly live: LiveView | undefined;
+  readonly model: ModelAdapter;
+  readonly choosing: SessionChoosing;
 }
 
 export function createSessionAgent(task: SessionTask, thread: ThreadContext, parts: SessionAgentParts): ReactLoopAgent {
   const { sessionId, cwd, settings, options, spillDir } = task;
   const { broker, main, outbox } = thread;
-  const { tools, journal, permissions, subagents } = parts;
+  const { tools, journal, permissions, subagents, model, choosing } = parts;
   const remote = settings.model.kind === 'openai-compatible' ? settings.model : undefined;
   const maxAttempts = remote === undefined ? builtInAttempts : remote.maxRetries + 1;
   const maxRetryAfterMs = remote?.maxRetryAfterMs ?? builtInRetryAfterMs;
+  const instructions = createSessionInstructions(task, thread);
   return new ReactLoopAgent({
     sessionId,
     cwd,
     settings,
     options,
     tools,
-    model: createModel(settings.model, options.sampling),
+    model,
+    stepNotice: () => choosing.nextNotice(),
     journal,
     permissions,
-    toolParts: { broker, files: new FileObservations(), roots: workspaceRoots(task), spillDir, subagents },
+    ...(instructions === undefined ? {} : { instructions }),
+    toolParts: {
+      broker,
+      files: new FileObservations(),
+      roots: workspaceRoots(task),
+      spillDir,
+      subagents,
+      ...(choosing.plan === undefined ? {} : { plan: choosing.plan }),
+    },
     maxAttempts,
     nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random, maxRetryAfterMs) : undefined),
+    ...(parts.live === undefined ? {} : { live: parts.live }),
+    ...(task.lostCallIds === undefined ? {} : { lostCallIds: task.lostCallIds }),
     whenWritable: (signal) => outbox.whenWritable(signal),
     newId: randomUUID,
     now: () => performance.now(),

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { expose, portEndpoint } from '../../shared/comlink.ts';
 import { toWireError } from '../../shared/errors.ts';
-import type { PermissionMode } from '../../shared/events.ts';
+import type { Chosen } from '../../shared/session-choices.ts';
 import type { SessionApi, SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
 import { EventLog } from '../log/event-log.ts';
 import { AttachedAgent } from './attached-agent.ts';
@@ -31,13 +31,13 @@ export async function hostSession(task: SessionTask, thread: ThreadContext, afte
   }
 }
 
-type Hosted = SessionApi & { readonly left: Promise<void>; readonly mode: PermissionMode };
+type Hosted = SessionApi & { readonly left: Promise<void>; readonly chosen: Chosen };
 
 async function attach(task: SessionTask, thread: ThreadContext, afterTurn: (() => void) | undefined): Promise<Hosted | undefined> {
   try {
     const { hosted, eventCount } = task.readOnly === true ? lookAt(task, thread) : await goOnWith(task, thread, afterTurn);
     thread.sessionIds.add(task.sessionId);
-    reportStarted(task, thread, { eventCount, mode: hosted.mode });
+    reportStarted(task, thread, { eventCount, chosen: hosted.chosen });
     return hosted;
   } catch (error) {
     task.port.postMessage({ kind: 'refused', error: toWireError(error) } satisfies SessionStarted);
@@ -80,13 +80,13 @@ async function startOn(agent: AttachedAgent, log: EventLog): Promise<void> {
   }
 }
 
-function reportStarted(task: SessionTask, thread: ThreadContext, { eventCount, mode }: { eventCount: number; mode: PermissionMode }): void {
+function reportStarted(task: SessionTask, thread: ThreadContext, { eventCount, chosen }: { eventCount: number; chosen: Chosen }): void {
   const taken = thread.takePorts();
   const started: SessionStarted = {
     kind: 'started',
     threadId: thread.threadId,
     eventCount,
-    mode,
+    chosen,
     ...(taken === undefined ? {} : { ports: taken.ports }),
   };
   task.port.postMessage(started, taken?.transfer ?? []);

@@ -3,14 +3,16 @@
  * agent, no lock and no processes, and refuses whatever would change something.
  */
 import { ServerError, toWireError } from '../../shared/errors.ts';
-import type { LogEvent, PermissionMode } from '../../shared/events.ts';
-import type { LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
+import type { LogEvent } from '../../shared/events.ts';
+import { type Chosen, chosenAfter } from '../../shared/session-choices.ts';
+import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
 import { isLockHeld } from '../log/session-lock.ts';
 import { Projector } from '../projection/projector.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
 import { LogFollower } from './log-follower.ts';
 import { SessionScreen } from './session-screen.ts';
 import type { ThreadContext } from './thread-context.ts';
+import { TitleFinder } from './title-finder.ts';
 
 export class ReadOnlySession implements SessionApi {
   /** Fulfils when the session has left the thread. */
@@ -19,7 +21,8 @@ export class ReadOnlySession implements SessionApi {
   readonly #thread: ThreadContext;
   readonly #screen: SessionScreen;
   readonly #follower: LogFollower;
-  #mode: PermissionMode;
+  readonly #titles = new TitleFinder();
+  #chosen: Chosen;
   readonly #left = new AbortController();
   #leaving: Promise<void> | undefined;
   #turnOpen = false;
@@ -30,15 +33,15 @@ export class ReadOnlySession implements SessionApi {
     this.#task = task;
     this.#thread = thread;
     this.#screen = createScreen(task, thread);
-    this.#mode = task.options.mode ?? task.settings.mode;
+    this.#chosen = { mode: task.options.mode ?? task.settings.mode, choices: {}, revision: -1 };
     this.#follower = new LogFollower(task.logPath, (event) => this.#show(event));
     this.left = new Promise((resolve) => {
       this.#reportLeft = resolve;
     });
   }
 
-  get mode(): PermissionMode {
-    return this.#mode;
+  get chosen(): Chosen {
+    return this.#chosen;
   }
 
   /** The whole log of now, then a `loaded` completion, then whatever is added. */
@@ -54,7 +57,11 @@ export class ReadOnlySession implements SessionApi {
     throw readOnly();
   }
 
-  async setMode(): Promise<void> {
+  async setMode(): Promise<ChoiceMade> {
+    throw readOnly();
+  }
+
+  async setChoices(): Promise<ChoiceMade> {
     throw readOnly();
   }
 
@@ -78,9 +85,10 @@ export class ReadOnlySession implements SessionApi {
   async #replayLog(): Promise<LoadOutcome> {
     try {
       await this.#follower.readAll();
+      if (this.#task.settings.titles !== 'off') this.#screen.showTitle(this.#titles.unlogged);
       // Nobody is left to end what a killed writer had begun, until somebody opens the session to go on with it.
       if (this.#turnOpen && !isLockHeld(this.#task.lockPath)) this.#screen.endCards();
-      return { ok: true, mode: this.#mode };
+      return { ok: true, chosen: this.#chosen };
     } catch (error) {
       return { ok: false, error: toWireError(error) };
     }
@@ -89,8 +97,9 @@ export class ReadOnlySession implements SessionApi {
   #show(event: LogEvent): void | Promise<void> {
     // Ends the reading of a long log.
     if (this.#left.signal.aborted) throw readOnly();
-    if (event.type === 'mode/change') this.#mode = event.data.mode;
-    else if (event.type === 'turn/start') this.#turnOpen = true;
+    this.#chosen = chosenAfter(this.#chosen, event);
+    this.#titles.observe(event);
+    if (event.type === 'turn/start') this.#turnOpen = true;
     else if (event.type === 'turn/end') this.#turnOpen = false;
     return this.#screen.replay(event, this.#left.signal);
   }
@@ -102,11 +111,16 @@ export class ReadOnlySession implements SessionApi {
 
 function createScreen({ sessionId, cwd, client, settings }: SessionTask, { outbox }: ThreadContext): SessionScreen {
   const { profile } = settings;
-  return new SessionScreen(
+  const projector = new Projector({
     sessionId,
-    new Projector({ sessionId, cwd, client, profile, tools: (name) => toolRegistryFor(settings.subagents).get(name), replay: true }),
-    outbox,
-  );
+    cwd,
+    client,
+    profile,
+    settings,
+    tools: (name) => toolRegistryFor(settings.subagents).get(name),
+    replay: true,
+  });
+  return new SessionScreen({ sessionId, projector, outbox });
 }
 
 function readOnly(): ServerError {

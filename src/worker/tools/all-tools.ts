@@ -6,6 +6,7 @@ import { bashTool } from './bash.ts';
 import { bashKillTool } from './bash-kill.ts';
 import { bashOutputTool } from './bash-output.ts';
 import { editTool } from './edit.ts';
+import { exitPlanModeTool } from './exit-plan-mode.ts';
 import { globTool } from './glob.ts';
 import { grepTool } from './grep.ts';
 import { readTool } from './read.ts';
@@ -19,21 +20,27 @@ import { writeTool } from './write.ts';
 
 const registries = new Map<string, ToolRegistry>();
 
+/** What some sessions have beside the tools that all have. */
+export interface ExtraTools {
+  /** The way out of plan mode. */
+  readonly plan?: boolean;
+}
+
 /**
  * The registry for sessions that may delegate to these agents. One serves all such sessions of a thread: tools hold no state.
  */
-export function toolRegistryFor(subagents: readonly SubagentProvider[]): ToolRegistry {
-  const key = JSON.stringify(subagents.map(({ name, description }) => [name, description]));
+export function toolRegistryFor(subagents: readonly SubagentProvider[], extras: ExtraTools = {}): ToolRegistry {
+  const key = JSON.stringify([extras, ...subagents.map(({ name, description }) => [name, description])]);
   let registry = registries.get(key);
   if (registry === undefined) {
-    registry = createToolRegistry(subagents);
+    registry = createToolRegistry(subagents, extras);
     registries.set(key, registry);
   }
   return registry;
 }
 
 /** Makes a registry; without an agent to delegate to it has no tool for that. */
-export function createToolRegistry(subagents: readonly SubagentProvider[] = []): ToolRegistry {
+export function createToolRegistry(subagents: readonly SubagentProvider[] = [], { plan = false }: ExtraTools = {}): ToolRegistry {
   const tools: readonly AnyTool[] = [
     bashTool,
     bashOutputTool,
@@ -44,6 +51,7 @@ export function createToolRegistry(subagents: readonly SubagentProvider[] = []):
     globTool,
     grepTool,
     todoWriteTool,
+    ...(plan ? [exitPlanModeTool] : []),
     ...(subagents.length === 0 ? [] : [subagentTool(subagents), subagentOutputTool, subagentKillTool]),
   ];
   return new ToolRegistry(tools);

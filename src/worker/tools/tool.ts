@@ -4,7 +4,8 @@
 import type { BrokerApi } from '../../shared/broker-protocol.ts';
 import type { JsonObject } from '../../shared/errors.ts';
 import type { TodoEntry } from '../../shared/events.ts';
-import type { PresentContext, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { ArgumentsDraft, PresentContext, ToolCallDraft, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { PlanApproval } from '../permission/plan-approval.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import type { FileObservations } from './file-observations.ts';
 
@@ -65,12 +66,26 @@ export interface ToolContext {
   readonly network?: 'none';
   /** The runs of the session's subagents; absent where it may not delegate. */
   readonly subagents?: SubagentRuns;
+  /** The way out of plan mode; absent where there is nobody to approve a plan. */
+  readonly plan?: Pick<PlanApproval, 'present'>;
+  /** Shows what the call's command writes while it runs; absent where nobody looks. */
+  readonly live?: LiveOutput;
   /** Replaces the session's plan. */
   writeTodos(todos: readonly TodoEntry[]): void;
   /** What the running turn may still use, by the tightest budget of it and of the session. */
   budgetLeft(): BudgetLeft;
   /** W3C trace context that the client gave with the prompt. */
   readonly traceparent?: string | undefined;
+}
+
+/** The way of a running command's output to the client's card. */
+export interface LiveOutput {
+  /** Least time between two pieces, and before the first, in milliseconds. */
+  readonly paceMs: number;
+  /** `undefined` while there is room for more; else a promise for it. */
+  whenWritable(): Promise<void> | undefined;
+  /** Adds to what was shown. Together with `output` of the result it must be the output once: see `presentResult`. */
+  show(text: string): void;
 }
 
 /** A member that is absent is not limited. */
@@ -95,6 +110,8 @@ export interface Tool<Args> {
   access(args: Args, context: { readonly cwd: string }): ToolAccess;
   /** Never throws for what the world did: a missing file is an outcome. Ends soon after `signal` aborts. */
   execute(args: Args, context: ToolContext): Promise<ToolOutcome>;
+  /** What to show while the model still writes the arguments; where it is missing, the tool's name. Pure; given anything. */
+  presentDraft?(draft: ArgumentsDraft, context: PresentContext): ToolCallDraft;
   /** Pure and replay-safe. */
   presentCall(args: Args, context: PresentContext): ToolCallView;
   /** Pure and replay-safe. */

@@ -10,7 +10,8 @@ import { MessageChannel } from 'node:worker_threads';
 import * as fc from 'fast-check';
 import t from 'tap';
 import { Admission } from '../../../../src/main/sessions/admission.ts';
-import { Session, type SessionParts } from '../../../../src/main/sessions/session.ts';
+import { Session } from '../../../../src/main/sessions/session.ts';
+import type { SessionParts } from '../../../../src/main/sessions/session-parts.ts';
 import { AttachedSession, type Departure } from '../../../../src/main/threads/attached-session.ts';
 import { Completions } from '../../../../src/main/threads/completions.ts';
 import type { SessionPlace } from '../../../../src/main/threads/session-task.ts';
@@ -29,10 +30,15 @@ const settings = {
   profile: 'automation',
   model: { kind: 'scripted', paceMs: 0 },
   systemPrompt: undefined,
+  titles: 'off',
+  instructions: 'off',
+  userInstructions: undefined,
+  clientFiles: 'off',
   mode: 'full-access',
   permissionTimeoutMs: 0,
   budget: { maxSteps: 0, maxToolCalls: 0, maxTokens: 0, maxWallMs: 0, maxCostUsd: 0 },
   maxParallelToolCalls: 4,
+  maxUpdatesPerSecond: 0,
   commandTimeoutMs: 5000,
   ripgrepPath: undefined,
   policy: undefined,
@@ -85,7 +91,7 @@ class LocalServer {
     const [started] = (await once(port1, 'message')) as [SessionStarted];
     if (started.kind === 'refused') throw new ServerError(started.error.code, started.error.message);
     if (started.ports !== undefined) this.#open(started.ports);
-    return new AttachedSession({ sessionId: place.sessionId, mode: started.mode }, this.#lane as ThreadLane, port1, departure);
+    return new AttachedSession({ sessionId: place.sessionId, chosen: started.chosen }, this.#lane as ThreadLane, port1, departure);
   }
 
   async terminate(): Promise<void> {}

@@ -115,10 +115,11 @@ t.test('completions: each is settled once; what nobody waits for is dropped', as
   for (const { requestId } of [forgotten, turn]) {
     completions.settle({ kind: 'turn', sessionId: 's', requestId, outcome: { ok: false, error } });
   }
-  completions.settle({ kind: 'loaded', sessionId: 's', requestId: load.requestId, outcome: { ok: true, mode: 'ask' } });
-  completions.settle({ kind: 'loaded', sessionId: 's', requestId: 999, outcome: { ok: true, mode: 'ask' } });
+  const chosen = { mode: 'ask', choices: {}, revision: -1 } as const;
+  completions.settle({ kind: 'loaded', sessionId: 's', requestId: load.requestId, outcome: { ok: true, chosen } });
+  completions.settle({ kind: 'loaded', sessionId: 's', requestId: 999, outcome: { ok: true, chosen } });
   t.same(await turn.end, { ok: false, error });
-  t.same(await load.end, { ok: true, mode: 'ask' });
+  t.same(await load.end, { ok: true, chosen });
   t.equal(await Promise.race([forgotten.end, delay(20, 'pending')]), 'pending');
 });
 

@@ -141,12 +141,14 @@ const chat: ModelConfig = {
   maxRetryAfterMs: 60_000,
 };
 
+const only = (model: ModelConfig) => ({ model, prices: undefined });
+
 t.test('the configuration chooses the adapter', async (t) => {
-  t.match(createModel({ kind: 'scripted', paceMs: 0 }), { provider: 'scripted', model: 'scripted' });
-  t.match(createModel({ kind: 'replay', path: await fileWith([]) }), { provider: 'replay' });
-  t.match(createModel(chat), { provider: 'deepseek', model: 'm', contextWindow: 77 });
-  t.equal(createModel({ ...chat, dialect: 'generic' }).provider, 'openai-compatible');
-  t.throws(() => createModel({ ...chat, baseUrl: 'file:///x' }), { code: 'CONFIG_INVALID' });
+  t.match(createModel(only({ kind: 'scripted', paceMs: 0 })), { provider: 'scripted', model: 'scripted' });
+  t.match(createModel(only({ kind: 'replay', path: await fileWith([]) })), { provider: 'replay' });
+  t.match(createModel(only(chat)), { provider: 'deepseek', model: 'm', contextWindow: 77 });
+  t.equal(createModel(only({ ...chat, dialect: 'generic' })).provider, 'openai-compatible');
+  t.throws(() => createModel(only({ ...chat, baseUrl: 'file:///x' })), { code: 'CONFIG_INVALID' });
 });
 
 t.test('retry policy', async (t) => {

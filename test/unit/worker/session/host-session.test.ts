@@ -94,10 +94,15 @@ class HostRig {
         profile: 'editor',
         model: { kind: 'scripted', paceMs: 1 },
         systemPrompt: undefined,
+        titles: 'off',
+        instructions: 'off',
+        userInstructions: undefined,
+        clientFiles: 'off',
         mode: 'full-access',
         permissionTimeoutMs: 0,
         budget: { maxSteps: 50, maxToolCalls: 50, maxTokens: 0, maxWallMs: 0, maxCostUsd: 0 },
         maxParallelToolCalls: 4,
+        maxUpdatesPerSecond: 0,
         commandTimeoutMs: 5000,
         ripgrepPath: undefined,
         policy: undefined,
@@ -171,7 +176,7 @@ t.test('a session comes back with its history and its mode, and a replay shows a
   const again = await rig.attach(one);
   t.match(again.started, { kind: 'started', eventCount: events(one.paths).length });
   await again.api.replay(2);
-  t.match(await rig.completion(2), { kind: 'loaded', outcome: { ok: true, mode: 'read-only' } });
+  t.match(await rig.completion(2), { kind: 'loaded', outcome: { ok: true, chosen: { mode: 'read-only' } } });
   t.equal(rig.frames.filter(({ params }) => params.update.sessionUpdate === 'plan').length, live);
   t.match(say(rig), /hello/);
   await again.api.dispose().catch(() => undefined);
