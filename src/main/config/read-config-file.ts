@@ -21,9 +21,15 @@ function locate(flag: string | undefined, around: Surroundings): { path: string;
   const variable = around.env[configFileVariable];
   if (flag !== undefined) return { path: resolve(around.cwd, flag), where: '--config', named: true };
   if (variable !== undefined && variable !== '') return { path: resolve(around.cwd, variable), where: configFileVariable, named: true };
-  const xdg = around.env['XDG_CONFIG_HOME'] ?? '';
-  const base = isAbsolute(xdg) ? xdg : isAbsolute(around.home) ? join(around.home, '.config') : undefined;
-  return base === undefined ? undefined : { path: join(base, 'dsh-acp', 'config.toml'), where: 'default file', named: false };
+  const directory = userConfigDirectory(around);
+  return directory === undefined ? undefined : { path: join(directory, 'config.toml'), where: 'default file', named: false };
+}
+
+/** Where a user keeps what belongs to this program, wherever the configuration file is. */
+export function userConfigDirectory({ env, home }: Surroundings): string | undefined {
+  const xdg = env['XDG_CONFIG_HOME'] ?? '';
+  const base = isAbsolute(xdg) ? xdg : isAbsolute(home) ? join(home, '.config') : undefined;
+  return base === undefined ? undefined : join(base, 'dsh-acp');
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
- * The system text of every request. It depends on nothing that changes within a session, so that providers can cache it.
+ * The system text of every request. It changes as rarely as possible within a session, so that providers can cache it.
  */
 import { finalAnswerName } from '../tools/final-answer.ts';
+import { isInstructionBlock } from '../workspace/instruction-text.ts';
 import { visibleLine } from '../workspace/visible-text.ts';
 
 export interface SystemPromptFacts {
@@ -15,6 +16,8 @@ export interface SystemPromptFacts {
   readonly persona?: string | undefined;
   /** Whether the session's answers must be given by a call of `final_answer`. */
   readonly finalAnswer?: boolean;
+  /** The instruction files of the workspace, marked as such; empty without any. */
+  readonly instructions?: string;
 }
 
 const defaultInstructions = `You are a coding agent. You work for a person on the files of one workspace, with the tools you are given.
@@ -29,18 +32,33 @@ const defaultInstructions = `You are a coding agent. You work for a person on th
 
 const finalAnswerInstruction = `End your work on each request by calling ${finalAnswerName}: its arguments are your answer, and they must match its schema. Text alone does not count as an answer.`;
 
-/** `custom` replaces the built-in instructions; the facts about the workspace always follow, and the client's wishes stand last. */
+/**
+ * `custom` replaces the built-in instructions; the facts about the workspace always follow, then what its files say, and the
+ * client's wishes stand last.
+ */
 export function systemPrompt(custom: string | undefined, facts: SystemPromptFacts): string {
+  return [...partsBefore(custom, facts), facts.instructions ?? '', ...partsBehind(facts)].filter((part) => part !== '').join('\n\n');
+}
+
+/** What stands for the instruction files in a system text made of the same facts; `undefined` when it was made of others. */
+export function instructionsIn(system: string, custom: string | undefined, facts: SystemPromptFacts): string | undefined {
+  const without = { ...facts, instructions: '' };
+  if (system === systemPrompt(custom, without)) return '';
+  const before = [...partsBefore(custom, without), ''].join('\n\n');
+  const behind = ['', ...partsBehind(without)].join('\n\n');
+  if (!system.startsWith(before) || !system.endsWith(behind) || system.length < before.length + behind.length) return undefined;
+  const found = system.slice(before.length, system.length - behind.length);
+  return isInstructionBlock(found) ? found : undefined;
+}
+
+function partsBefore(custom: string | undefined, facts: SystemPromptFacts): string[] {
   const tools = facts.toolNames.length === 0 ? 'none' : facts.toolNames.join(', ');
-  const parts = [
-    custom ?? defaultInstructions,
-    [`Working directory: ${visibleLine(facts.cwd)}`, ...otherDirectories(facts), `Platform: ${facts.platform}`, `Tools: ${tools}`].join(
-      '\n',
-    ),
-    ...(facts.persona === undefined ? [] : [facts.persona]),
-    ...(facts.finalAnswer === true ? [finalAnswerInstruction] : []),
-  ];
-  return parts.join('\n\n');
+  const places = [`Working directory: ${visibleLine(facts.cwd)}`, ...otherDirectories(facts)];
+  return [custom ?? defaultInstructions, [...places, `Platform: ${facts.platform}`, `Tools: ${tools}`].join('\n')];
+}
+
+function partsBehind({ persona, finalAnswer }: SystemPromptFacts): string[] {
+  return [...(persona === undefined ? [] : [persona]), ...(finalAnswer === true ? [finalAnswerInstruction] : [])];
 }
 
 function otherDirectories({ additionalDirectories = [] }: SystemPromptFacts): string[] {
