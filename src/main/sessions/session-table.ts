@@ -100,7 +100,8 @@ export class SessionTable {
 
   /** A page of the stored sessions, open or not, newest first. @throws ServerError INVALID_PARAMS for a bad cursor */
   list(options: ListOptions): Promise<SessionPage> {
-    return listSessions(this.#parts.config.stateDir, options);
+    const { stateDir, session } = this.#parts.config;
+    return listSessions(stateDir, { ...options, titles: session.titles !== 'off' });
   }
 
   /** @throws ServerError SESSION_NOT_FOUND; SESSION_READ_ONLY for one that was opened only to be looked at */

@@ -12,11 +12,13 @@ import { ServerError } from '../errors.ts';
 import { compareNewestFirst, decodeCursor, encodeCursor, type ListPlace } from './list-cursor.ts';
 import { errorCode } from './log-faults.ts';
 import { parseHeader } from './parse-header.ts';
-import { headerLimitBytes, sessionIdOfLog, sessionPaths, sessionsDir } from './session-paths.ts';
-import { sessionTitle } from './session-title.ts';
+import { headerLimitBytes, sessionIdOfLog, type SessionPaths, sessionPaths, sessionsDir } from './session-paths.ts';
+import { promptTitle, sessionTitle } from './session-title.ts';
+import { readTitleFile } from './title-file.ts';
 
 const defaultPageSize = 50;
 const sliceMs = 4;
+const lineFeed = 10;
 /** Read of each log; more only where the header alone is longer. */
 const headBytes = 64 * 1024;
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -27,7 +29,10 @@ export interface SessionSummary {
   /** ISO 8601, UTC, as `updatedAt`. */
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** From the first message of the user, if it lies in the first 64 KB of the log, or close behind a longer header. */
+  /**
+   * The last one that the session was given, of its own file or in the first 64 KB of the log (more where its header is long);
+   * else made of the first message of the user there.
+   */
   readonly title: string | undefined;
 }
 
@@ -43,6 +48,8 @@ export interface ListOptions {
   /** Only sessions with exactly this working directory. */
   readonly cwd?: string | undefined;
   readonly cursor?: string | undefined;
+  /** `false` leaves titles out. */
+  readonly titles?: boolean | undefined;
   readonly pageSize?: number;
 }
 
@@ -63,7 +70,7 @@ export async function listSessions(stateDir: string, options: ListOptions = {}):
   let skipped = 0;
   for (const place of places) {
     await pause();
-    const found = readSummary(sessionPaths(stateDir, place.id).log, place, { head, cwd: options.cwd });
+    const found = readSummary(sessionPaths(stateDir, place.id), place, { head, cwd: options.cwd, titles: options.titles ?? true });
     if (found === 'unreadable') {
       skipped += 1;
     } else if (found !== 'other') {
@@ -114,9 +121,10 @@ interface ReadPlan {
   /** Reused for every log of a list. */
   readonly head: Buffer;
   readonly cwd: string | undefined;
+  readonly titles: boolean;
 }
 
-function readSummary(path: string, place: ListPlace, plan: ReadPlan): SessionSummary | 'other' | 'unreadable' {
+function readSummary({ log: path, spillDir }: SessionPaths, place: ListPlace, plan: ReadPlan): SessionSummary | 'other' | 'unreadable' {
   let fd: number | undefined;
   try {
     fd = openSync(path, flags);
@@ -124,10 +132,10 @@ function readSummary(path: string, place: ListPlace, plan: ReadPlan): SessionSum
       return 'unreadable';
     }
     let length = readSync(fd, plan.head, 0, headBytes, 0);
-    let end = plan.head.subarray(0, length).indexOf(10);
+    let end = plan.head.subarray(0, length).indexOf(lineFeed);
     if (end < 0 && length === headBytes) {
       length += readSync(fd, plan.head, length, plan.head.length - length, length);
-      end = plan.head.subarray(0, length).indexOf(10);
+      end = plan.head.subarray(0, length).indexOf(lineFeed);
     }
     if (end < 0) {
       return 'unreadable';
@@ -138,7 +146,7 @@ function readSummary(path: string, place: ListPlace, plan: ReadPlan): SessionSum
     if (isDelegated || (plan.cwd !== undefined && header.cwd !== plan.cwd)) {
       return 'other';
     }
-    const title = findTitle(plan.head, end + 1, length);
+    const title = plan.titles ? (readTitleFile(spillDir) ?? findTitle(plan.head, end + 1, length)) : undefined;
     return { id: header.id, cwd: header.cwd, createdAt: header.createdAt, updatedAt: new Date(place.updatedAt).toISOString(), title };
   } catch (error) {
     // Deleted meanwhile: no fault. Anything else is counted, never fatal: one bad log must not hide the others.
@@ -150,32 +158,46 @@ function readSummary(path: string, place: ListPlace, plan: ReadPlan): SessionSum
   }
 }
 
+/** A title that was logged goes over what can be made of the prompt. */
 function findTitle(head: Buffer, from: number, length: number): string | undefined {
-  for (let start = from; start < length; ) {
-    const end = head.subarray(0, length).indexOf(10, start);
-    if (end < 0) {
-      return undefined;
-    }
-    const line = head.toString('utf8', start, end);
-    if (line.includes('"user/message"')) {
-      const title = titleOfLine(line);
-      if (title !== undefined) {
-        return title;
-      }
-    }
-    start = end + 1;
+  const lines = head.subarray(0, length);
+  return lastLogged(lines, from) ?? ofFirstPrompt(lines, from);
+}
+
+/** These words cannot stand inside of a text: JSON escapes the marks around them. */
+const titleMark = '"session/title"';
+const messageMark = '"user/message"';
+
+function lastLogged(lines: Buffer, from: number): string | undefined {
+  for (let at = lines.lastIndexOf(titleMark); at >= from; at = lines.lastIndexOf(titleMark, at - 1)) {
+    const event = parseLine(lines, lines.lastIndexOf(lineFeed, at) + 1);
+    const title = event?.type === 'session/title' ? event.data?.title : undefined;
+    if (typeof title === 'string') return sessionTitle(title);
   }
   return undefined;
 }
 
-function titleOfLine(line: string): string | undefined {
+function ofFirstPrompt(lines: Buffer, from: number): string | undefined {
+  for (let at = lines.indexOf(messageMark, from); at >= 0; at = lines.indexOf(messageMark, at + 1)) {
+    const event = parseLine(lines, lines.lastIndexOf(lineFeed, at) + 1);
+    const isPrompt = event?.type === 'user/message' && event.data?.source !== 'notice';
+    const title = isPrompt ? promptTitle(event.data?.shown ?? event.data?.content) : undefined;
+    if (title !== undefined) return title;
+  }
+  return undefined;
+}
+
+interface LoggedLine {
+  readonly type?: unknown;
+  readonly data?: { readonly title?: unknown; readonly source?: unknown; readonly content?: unknown; readonly shown?: unknown };
+}
+
+/** `undefined` for a line that is cut or damaged: it has no title, and loading the session is what reports the damage. */
+function parseLine(lines: Buffer, start: number): LoggedLine | undefined {
+  const end = lines.indexOf(lineFeed, start);
   try {
-    const event = JSON.parse(line) as { type?: unknown; data?: { content?: { type?: unknown; text?: unknown }[] } };
-    const texts = event.type === 'user/message' ? (event.data?.content ?? []) : [];
-    const text = texts.find((block) => block.type === 'text')?.text;
-    return typeof text === 'string' ? sessionTitle(text) : undefined;
+    return end < 0 ? undefined : (JSON.parse(lines.toString('utf8', start, end)) as LoggedLine);
   } catch {
-    // A damaged line has no title; loading the session is what reports the damage.
     return undefined;
   }
 }

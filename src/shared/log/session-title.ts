@@ -1,22 +1,28 @@
 /**
- * A session's title: the first line of what its user said first. Pure; the list and the live title use the same rule.
+ * A session's title: the first line of what its user said first, or of what a model made of it. Pure; the list and the live
+ * title use the same rule.
  */
+import { stripVTControlCharacters } from 'node:util';
 
 const titleLimit = 80;
-/** Controls, and the marks that reorder text on a screen. */
-// oxlint-disable-next-line no-control-regex -- control characters are what this pattern is for
-const unprintable = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/g;
+/** Controls become blanks, since they part words. */
+const controls = /[\p{Cc}\s]+/gu;
+/**
+ * Format characters (marks that turn the direction of text, zero-width ones, tags) and halves of characters. The zero-width
+ * joiner stays: it holds composed emoji together.
+ */
+const unsafe = /(?:(?!\u200d)[\p{Cf}\p{Cs}])+/gu;
 
 /**
- * The first line of `text` that is not blank, on one line, without control characters, at most 80 characters long
- * (an ellipsis shows a cut).
+ * The first line of `text` that is not blank, without control characters and marks that reorder text, at most 80 characters
+ * long (an ellipsis shows a cut).
  *
  * @returns undefined when nothing printable is left
  */
 export function sessionTitle(text: string): string | undefined {
   // Far more than a title needs, so that a prompt of megabytes is not scanned.
   for (const line of text.slice(0, 16 * 1024).split(/\r\n|[\n\r\u2028\u2029]/)) {
-    const clean = line.replace(unprintable, ' ').replace(/\s+/g, ' ').trim();
+    const clean = stripVTControlCharacters(line).replace(unsafe, '').replace(controls, ' ').trim();
     if (clean !== '') {
       return shorten(clean);
     }
@@ -32,4 +38,15 @@ function shorten(line: string): string {
         .slice(0, titleLimit - 1)
         .join('')
         .trimEnd()}…`;
+}
+
+/** The title that a prompt gives, of the first text that was typed. Takes whatever a damaged log holds. */
+export function promptTitle(content: unknown): string | undefined {
+  if (!Array.isArray(content)) return undefined;
+  const texts = (content as { readonly type?: unknown; readonly text?: unknown }[]).filter((block) => block?.type === 'text');
+  for (const { text } of texts) {
+    const title = typeof text === 'string' ? sessionTitle(text) : undefined;
+    if (title !== undefined) return title;
+  }
+  return undefined;
 }

@@ -63,6 +63,12 @@ export class SessionLedger {
     else this.#meter.addSubagent(checked);
   }
 
+  /** What was used beside all turns. */
+  addOutside(usage: SubagentUsage): void {
+    const { tokens, costUsd } = this.#ended;
+    this.#ended = { ...this.#ended, tokens: tokens + tokensOf(usage), costUsd: exactUsd(costUsd + (usage.costUsd ?? 0)) };
+  }
+
   /** The ended turns and the running one. */
   sums(): SessionSums {
     const { steps, toolCalls, tokens, costUsd, elapsedMs } = this.#ended;
@@ -84,6 +90,8 @@ export class SessionLedger {
       this.#between = undefined;
     } else if (event.type === 'subagent/end') {
       if (event.data.usage !== undefined) this.#note(checkedSubagentUsage(event.data.usage, this.#clock.prices()));
+    } else if (event.type === 'session/title') {
+      if (event.data.usage !== undefined) this.addOutside(event.data.usage);
     } else if (event.type === 'turn/end') {
       this.#add(event.data.reason.kind === 'interrupted' ? this.#withSubagents(event.data.usage) : event.data.usage);
       this.#turnOpen = false;

@@ -64,10 +64,11 @@ function chatTool(tool: ToolSchema): object {
   return { type: 'function', function: { name: tool.name, description: tool.description, parameters: tool.parameters } };
 }
 
-function thinkingFields(config: ChatConfig): object {
+function thinkingFields(config: ChatConfig, request: ModelRequest): object {
   if (config.dialect !== 'deepseek') return {};
-  if (config.thinking === 'off') return { thinking: { type: 'disabled' } };
-  return { thinking: { type: 'enabled' }, reasoning_effort: config.thinking };
+  const thinking = request.thinking ?? config.thinking;
+  if (thinking === 'off') return { thinking: { type: 'disabled' } };
+  return { thinking: { type: 'enabled' }, reasoning_effort: thinking };
 }
 
 /** DeepSeek takes temperature and top_p while it thinks, and ignores them. */
@@ -108,7 +109,7 @@ export function buildChatBody(config: ChatConfig, request: ModelRequest): string
     model: config.model,
     stream: true,
     stream_options: { include_usage: true },
-    ...thinkingFields(config),
+    ...thinkingFields(config, request),
     ...samplingFields(config.sampling),
     ...(cap === Infinity ? {} : { max_tokens: cap }),
   });

@@ -35,6 +35,18 @@ export const generalKeys = {
     defaultText: 'the built-in text',
     doc: 'Takes the place of the built-in instructions to the model.',
   },
+  instructions: {
+    section: '',
+    type: { kind: 'choice', values: ['auto', 'off'] },
+    default: 'auto',
+    doc: 'Whether the model is given the AGENTS.md and CLAUDE.md files of the workspace, and the one beside the configuration file.',
+  },
+  client_files: {
+    section: '',
+    type: { kind: 'choice', values: ['auto', 'off'] },
+    default: 'auto',
+    doc: 'Whether files of the workspace are read and written through a client that offers both, so that unsaved text in an editor counts.',
+  },
   agent_name: {
     section: '',
     alias: 'agentName',
@@ -56,6 +68,12 @@ export const generalKeys = {
     default: undefined,
     defaultText: '`$XDG_STATE_HOME/dsh-acp`, else `~/.local/state/dsh-acp`',
     doc: 'Where session logs and spilled output are kept (directories 0700, files 0600).',
+  },
+  titles: {
+    section: '',
+    type: { kind: 'choice', values: ['prompt', 'model', 'off'] },
+    default: 'prompt',
+    doc: 'What a session is called after its first turn: the first line of its prompt, or what one small call of the model makes of that turn. `off` shows no titles.',
   },
   look_only: {
     section: '',

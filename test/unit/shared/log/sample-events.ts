@@ -137,7 +137,7 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
   'permission/decided': { turn: 1, callId: 'c1', outcome: 'allow-session', by: 'client', rule: 'commands ask', grant: 'ls' },
   'mode/change': { mode: 'accept-edits' },
   'options/change': { model: 'deepseek-v4-pro' },
-  'session/title': { title: 'Read a.ts', source: 'model', usage },
+  'session/title': { title: 'Read a.ts', source: 'model', usage: { ...usage, costUsd: 0.0001 } },
   'todo/write': { todos: [{ content: 'Read', status: 'in_progress', priority: 'high' }] },
   'llm/retry': { turn: 1, step: 1, attempt: 1, maxAttempts: 3, delayMs: 250.5, code: 'MODEL_FAILED', message: 'HTTP 503' },
   'history/pruned': { callIds: ['c1'], keepChars: 200, messageIds: ['m1'] },

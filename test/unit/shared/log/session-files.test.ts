@@ -1,4 +1,15 @@
-import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ServerError } from '../../../../src/shared/errors.ts';
@@ -7,6 +18,7 @@ import { listSessions, type SessionPage } from '../../../../src/shared/log/list-
 import { readSessionHeader } from '../../../../src/shared/log/read-header.ts';
 import { createSessionFile, isSessionId, makeSessionsDir, sessionPaths } from '../../../../src/shared/log/session-paths.ts';
 import { sessionTitle } from '../../../../src/shared/log/session-title.ts';
+import { writeTitleFile } from '../../../../src/shared/log/title-file.ts';
 import { sampleHeader, sampleId, sampleOptions, samples } from './sample-events.ts';
 
 function idOf(index: number): string {
@@ -147,8 +159,8 @@ t.test('a header that cannot be trusted is refused with its reason', async (t) =
 });
 
 t.test('a title is the first line that says something, clean and short', async (t) => {
-  t.equal(sessionTitle('\n \t\n  Fix\u0007 the\u001b[31m  bug \nplease'), 'Fix the [31m bug');
-  t.equal(sessionTitle('a\u202egnp.exe'), 'a gnp.exe');
+  t.equal(sessionTitle('\n \t\n  Fix\u0007 the\u001b[31m  bug \nplease'), 'Fix the bug');
+  t.equal(sessionTitle('a\u202egnp.exe'), 'agnp.exe');
   t.equal(sessionTitle(' \u0000 \n'), undefined);
   const long = sessionTitle('🚀'.repeat(200)) ?? '';
   t.equal(Array.from(long).length, 80);
@@ -160,7 +172,7 @@ function makeSession(stateDir: string, index: number, options: { cwd?: string; t
   const id = idOf(index);
   const { log } = createSessionFile(stateDir, sampleHeader(id, options.cwd));
   if (options.text !== undefined) {
-    const data = { ...samples['user/message'], content: [{ type: 'text', text: options.text }] };
+    const data = { ...samples['user/message'], content: [{ type: 'text', text: options.text }], shown: undefined };
     appendFileSync(log, sealLine(JSON.stringify({ type: 'turn/start', seq: 0, time: 1, data: { turn: 1 } })));
     appendFileSync(log, sealLine(JSON.stringify({ type: 'user/message', seq: 1, time: 1, data })));
   }
@@ -233,10 +245,38 @@ t.test('a session whose header is longer than what is read of most logs is liste
   const stateDir = t.testdir({});
   const header = { ...sampleHeader(), options: { persona: 'p'.repeat(200_000) } };
   const { log } = createSessionFile(stateDir, header);
-  const data = { ...samples['user/message'], content: [{ type: 'text', text: 'Do it' }] };
+  const data = { ...samples['user/message'], content: [{ type: 'text', text: 'Do it' }], shown: undefined };
   appendFileSync(log, sealLine(JSON.stringify({ type: 'user/message', seq: 0, time: 1, data })));
   const [listed] = (await listSessions(stateDir)).sessions;
   t.match(listed, { id: sampleId, title: 'Do it' });
+});
+
+t.test('a title that was given goes over the prompt, wherever the log has it', async (t) => {
+  const stateDir = t.testdir({});
+  const line = (type: string, data: object): Buffer => sealLine(JSON.stringify({ type, seq: 0, time: 1, data }));
+  const titled = createSessionFile(stateDir, sampleHeader(idOf(1)));
+  const prompt = line('user/message', { ...samples['user/message'], content: [{ type: 'text', text: 'Say "session/title"' }] });
+  const quoted = { ...samples['tool/result'], meta: { type: 'session/title', title: 'Not this' } };
+  const given = [line('session/title', { title: 'First', source: 'prompt' }), line('session/title', { title: 'Second', source: 'model' })];
+  appendFileSync(titled.log, Buffer.concat([prompt, ...given, line('tool/result', quoted)]));
+  const deep = createSessionFile(stateDir, sampleHeader(idOf(2)));
+  const long = line('assistant/message', { ...samples['assistant/message'], text: 'x'.repeat(100_000) });
+  appendFileSync(deep.log, Buffer.concat([prompt, long, ...given]));
+  const titles = async (): Promise<unknown> =>
+    Object.fromEntries((await listSessions(stateDir)).sessions.map(({ id, title }) => [id, title]));
+  t.same(await titles(), { [idOf(1)]: 'Second', [idOf(2)]: '/explain a.ts' }, 'what was typed, not what a command made of it');
+  writeTitleFile(deep.spillDir, 'Sec\u202eond\nline');
+  t.same(await titles(), { [idOf(1)]: 'Second', [idOf(2)]: 'Second' }, 'from the file beside the log, made clean');
+  t.equal(statSync(join(deep.spillDir, 'title')).mode & 0o777, 0o600);
+  t.equal(statSync(deep.spillDir).mode & 0o777, 0o700);
+  rmSync(join(deep.spillDir, 'title'));
+  symlinkSync(titled.log, join(deep.spillDir, 'title'));
+  t.same(await titles(), { [idOf(1)]: 'Second', [idOf(2)]: '/explain a.ts' }, 'no link is followed');
+  const without = (await listSessions(stateDir, { titles: false })).sessions;
+  t.same(
+    without.map(({ title }) => title),
+    [undefined, undefined],
+  );
 });
 
 t.test('a cursor that is not ours is refused', async (t) => {
