@@ -44,6 +44,15 @@ export async function anchorDirectory(path: string, shownPath: string): Promise<
       throw error;
     }
   }
+  return anchored(handle, path);
+}
+
+/** Opens `path`, canonical, which must be there. @throws as {@link anchorDirectory} */
+export async function existingDirectory(path: string, shownPath: string): Promise<AnchoredDirectory> {
+  return anchored(await openDirectory(path, path, shownPath), path);
+}
+
+function anchored(handle: FileHandle, path: string): AnchoredDirectory {
   return {
     at: (name) => childPath(handle, path, name),
     sync: () => handle.sync(),

@@ -26,4 +26,9 @@ export class FileObservations {
   forget(path: string): void {
     this.#versions.delete(path);
   }
+
+  /** Everything must be read again. */
+  forgetAll(): void {
+    this.#versions.clear();
+  }
 }

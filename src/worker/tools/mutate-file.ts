@@ -13,6 +13,8 @@ export interface FileMutation {
   readonly data: Buffer;
   /** The version on the disk that must be in place, or `undefined` when there must be no file. */
   readonly expected: string | undefined;
+  /** Permission bits of a file that is not there yet. */
+  readonly mode?: number | undefined;
 }
 
 /**

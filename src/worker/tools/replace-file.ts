@@ -26,6 +26,8 @@ export interface Replacement {
   readonly data: Buffer;
   /** The version that must be in place, or `undefined` when there must be no file. */
   readonly expected: string | undefined;
+  /** Permission bits of a file that is not there yet. */
+  readonly mode?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +38,7 @@ export function staleFault(shownPath: string): FsFault {
 
 /**
  * Writes, and answers the new version of the file. Parent directories are made as needed. The mode, and where allowed the
- * owner, of an existing file are kept; a new one gets 0666 less the umask.
+ * owner, of an existing file are kept; a new one gets `mode`, or 0666 less the umask.
  *
  * @throws FsFault FS_STALE, FS_PATH_CHANGED, FS_NOT_REGULAR_FILE; file system errors as they are; the target is untouched then
  */
@@ -98,6 +100,8 @@ async function writeTemporary(temporary: string, current: Stats | undefined, rep
     await handle.writeFile(replacement.data);
     if (current !== undefined) {
       await keepOwnerAndMode(handle, current);
+    } else if (replacement.mode !== undefined) {
+      await handle.chmod(replacement.mode & permissionBits);
     }
     await handle.sync();
     return versionOf(await handle.stat());

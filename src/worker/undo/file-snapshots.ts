@@ -15,6 +15,17 @@ import { readWhole } from '../tools/text-file.ts';
 import type { FileChange } from '../tools/tool.ts';
 import { contentHash, type NotKept, type SnapshotStore } from './snapshot-store.ts';
 
+/** The log could not be written, so the change must not be made. */
+export class SnapshotLogFault extends FsFault {
+  /** What the log said. */
+  readonly reason: unknown;
+
+  constructor(shownPath: string, reason: unknown) {
+    super('FS_IO_ERROR', `${shownPath} was not changed, because the session log could not be written.`);
+    this.reason = reason;
+  }
+}
+
 /** Whose change it is. */
 export type ChangePlace = Pick<EventData['file/snapshot'], 'turn' | 'callId' | 'undo'>;
 
@@ -37,13 +48,14 @@ export class FileSnapshots {
   }
 
   /**
-   * To be awaited right before the change. One call at a time.
+   * To be awaited right before the change. One call at a time. With `mustKeep` a content that cannot be kept holds the change up.
    *
-   * @throws FsFault FS_STALE when the file is not in the expected version; FS_IO_ERROR when the log cannot be written; file
-   *   system errors as they are: the change must not be made then
+   * @throws FsFault FS_STALE when the file is not in the expected version; {@link SnapshotLogFault}; file system errors as they
+   *   are: the change must not be made then
    */
-  async keep(change: FileChange, place: ChangePlace, log: SnapshotLog): Promise<void> {
+  async keep(change: FileChange, place: ChangePlace, log: SnapshotLog, mustKeep = false): Promise<void> {
     const before = await this.#before(change);
+    if (mustKeep && before.notKept !== undefined) throw new FsFault('FS_IO_ERROR', 'what it holds now could not be kept');
     const directories = before.state === null ? await missingDirectories(change.path) : [];
     const { data } = change;
     const after = data === null ? null : { hash: contentHash(data), bytes: data.length };
@@ -61,9 +73,9 @@ export class FileSnapshots {
     try {
       log.record(event);
       await log.barrier();
-    } catch {
-      // Whoever keeps the log has the reason, and ends the turn with it.
-      throw new FsFault('FS_IO_ERROR', `${change.shownPath} was not changed, because the session log could not be written.`);
+    } catch (error) {
+      // In a turn whoever keeps the log has the reason already, and ends the turn with it.
+      throw new SnapshotLogFault(change.shownPath, error);
     }
   }
 
