@@ -20,6 +20,9 @@ const builtIn = {
   mode: { description: 'Show or set what may be done without asking', hint: 'ask, accept-edits, read-only, plan or full-access' },
   model: { description: 'Show or set the model that answers', hint: 'name' },
   plan: { description: 'Make a plan before anything is changed', hint: 'task' },
+  undo: { description: 'Undo the last prompts and their changes of files', hint: 'number of prompts, --force, --no-files' },
+  redo: { description: 'Take the last undo back', hint: '--force, --no-files' },
+  rewind: { description: 'Go back to before a prompt, or list the prompts', hint: 'number of the prompt, --force, --no-files' },
 } satisfies Record<string, Omit<CommandWords, 'name'>>;
 
 export type BuiltInCommand = keyof typeof builtIn;
