@@ -30,6 +30,15 @@ export interface RunRequest extends CommandSpec {
   readonly runId: string;
   /** `0` means no limit. */
   readonly timeoutMs: number;
+  /** How much of both streams together, in order of arrival, is kept for {@link BrokerApi.readRun} and the result; absent keeps none. */
+  readonly showBytes?: number;
+}
+
+/** What a running command has written since the last look, in order of arrival. Valid UTF-8; a mark says where something is left out. */
+export interface RunOutput {
+  readonly text: string;
+  /** The command has ended: the rest is in its result. */
+  readonly over: boolean;
 }
 
 /** One captured stream. `text` is valid UTF-8: head, a mark that says how much is missing, tail. */
@@ -49,6 +58,10 @@ export interface RunResult {
   readonly spawnError?: string;
   readonly stdout: CapturedOutput;
   readonly stderr: CapturedOutput;
+  /** Both streams as they came; only where `showBytes` was given. */
+  readonly shown?: CapturedOutput;
+  /** What no {@link BrokerApi.readRun} has given of it; absent when nobody has read. */
+  readonly unread?: string;
   readonly durationMs: number;
 }
 
@@ -70,6 +83,11 @@ export type TaskAnswer<T> = { readonly ok: true; readonly value: T } | { readonl
 export interface BrokerApi extends SubagentApi, McpApi {
   /** Runs to the end. Fulfils after the process group is proven gone; never rejects for what the command did. */
   run(request: RunRequest): Promise<RunResult>;
+  /**
+   * What a run has written since the last call. Waits up to `waitMs` for more, or for the end. `undefined` for a run that is
+   * not there, or that shows nothing. Each byte is given once, by this or as the `unread` part of the result.
+   */
+  readRun(owner: string, runId: string, waitMs: number): Promise<RunOutput | undefined>;
   /** Ends a run: TERM, a short grace, KILL to its group. Unknown ids are ignored. */
   cancelRun(owner: string, runId: string): Promise<void>;
   startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | { readonly spawnError: string }>;

@@ -4,30 +4,38 @@
 import type { ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { CardChange } from '../../shared/thread-protocol.ts';
 
-export class OpenCards {
-  readonly #bySession = new Map<string, Set<string>>();
+interface OpenCard {
+  readonly isTerminal: boolean;
+}
 
-  note({ sessionId, callId, open }: CardChange): void {
+export class OpenCards {
+  readonly #bySession = new Map<string, Map<string, OpenCard>>();
+
+  note({ sessionId, callId, open, terminal }: CardChange): void {
     const cards = this.#bySession.get(sessionId);
     if (open) {
-      if (cards === undefined) this.#bySession.set(sessionId, new Set([callId]));
-      else cards.add(callId);
+      const card = { isTerminal: terminal === true };
+      if (cards === undefined) this.#bySession.set(sessionId, new Map([[callId, card]]));
+      else cards.set(callId, card);
     } else if (cards?.delete(callId) === true && cards.size === 0) this.#bySession.delete(sessionId);
   }
 
-  /** The frames that end the session's open cards as failed; it has none open afterwards. */
-  closingFrames(sessionId: string): string {
-    const cards = this.#bySession.get(sessionId) ?? [];
+  /** The ids of the session's open cards, and the frames that end them as failed; it has none open afterwards. */
+  close(sessionId: string): { readonly callIds: readonly string[]; readonly frames: string } {
+    const cards = [...(this.#bySession.get(sessionId) ?? [])];
     this.#bySession.delete(sessionId);
-    return [...cards].map((callId) => `${JSON.stringify(failedFrame(sessionId, callId))}\n`).join('');
+    const frames = cards.map(([callId, card]) => `${JSON.stringify(failedFrame(sessionId, callId, card))}\n`).join('');
+    return { callIds: cards.map(([callId]) => callId), frames };
   }
 }
 
-function failedFrame(sessionId: string, toolCallId: string): object {
+function failedFrame(sessionId: string, toolCallId: string, { isTerminal }: OpenCard): object {
   const update: ToolCallUpdate & { sessionUpdate: 'tool_call_update' } = {
     sessionUpdate: 'tool_call_update',
     toolCallId,
     status: 'failed',
+    // Else the client shows its command as running for ever.
+    ...(isTerminal ? { _meta: { terminal_exit: { terminal_id: toolCallId, exit_code: null, signal: null } } } : {}),
   };
   return { jsonrpc: '2.0', method: 'session/update', params: { sessionId, update } };
 }

@@ -17,6 +17,7 @@ import { AttachedSession, type Departure } from './attached-session.ts';
 import { paceCompiler } from './compiler-pace.ts';
 import { Completions } from './completions.ts';
 import { hostBeside } from './host-beside.ts';
+import { LostCalls } from './lost-calls.ts';
 import { spareTaskName } from './placement.ts';
 import { poolOptions } from './pool-options.ts';
 import { type ServerPlace, type SessionPlace, sessionTask } from './session-task.ts';
@@ -44,6 +45,7 @@ export class SessionThreads {
   readonly #pool: Piscina;
   readonly #workers = new Set<Worker>();
   readonly #exits = new Map<Worker, Promise<void>>();
+  readonly #lostCalls = new LostCalls();
   /** Sessions that lost their thread and whose processes are still being ended. */
   readonly #clearing = new Map<string, Promise<void>>();
   readonly #laneWaiters = new Map<number, ((lane: ThreadLane) => void)[]>();
@@ -91,7 +93,7 @@ export class SessionThreads {
     this.#refuseWhenClosing();
     const { port1, port2 } = new MessageChannel();
     const { serverNonce } = this.#parts;
-    const task = sessionTask(place, this.#parts, port2);
+    const task = { ...sessionTask(place, this.#parts, port2), ...this.#lostCalls.of(place.sessionId) };
     const ended = place.beside === undefined ? this.#runCounted(task) : hostBeside(place.beside, task);
     try {
       const started = await this.#firstMessage(port1, ended);
@@ -103,7 +105,7 @@ export class SessionThreads {
           return how;
         }
         await lane.drained;
-        lane.failOpenCards(place.sessionId);
+        this.#lostCalls.add(place.sessionId, lane.failOpenCards(place.sessionId));
         if (place.readOnly === true) return how;
         releaseLostLock(place.paths.lock, serverNonce);
         this.#clearAfter(place.sessionId);

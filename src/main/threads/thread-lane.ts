@@ -64,10 +64,11 @@ export class ThreadLane {
     return new Promise((resolve) => this.#batchWaiters.push({ batch, resolve }));
   }
 
-  /** Ends the tool cards that a session had open when the thread was lost. To be called once {@link drained}. */
-  failOpenCards(sessionId: string): void {
-    const frames = this.#openCards.closingFrames(sessionId);
+  /** Ends the tool cards that a session had open when the thread was lost, and names their calls. To be called once {@link drained}. */
+  failOpenCards(sessionId: string): readonly string[] {
+    const { callIds, frames } = this.#openCards.close(sessionId);
     if (frames !== '') this.#writer.write(frames);
+    return callIds;
   }
 
   close(): void {

@@ -4,6 +4,7 @@
  */
 import { type ModelEvent, ModelFailure, type ModelFinish } from '../model/model-adapter.ts';
 import type { AgentContext } from './agent-context.ts';
+import { CallNames } from './call-names.ts';
 import { errorReason } from './end-reason.ts';
 import type { ModelQuestion } from './model-call.ts';
 import { abandoned, settleOrAbandon } from './settle-or-abandon.ts';
@@ -14,6 +15,8 @@ export interface PartialAnswer {
   readonly messageId: string;
   readonly text: string;
   readonly reasoning: string;
+  /** Ids under which calls were shown, by those of the model. */
+  readonly shownCalls: ReadonlyMap<string, string>;
 }
 
 /** An answer longer than this is cut, and counts as one that ran out of tokens. In characters. */
@@ -26,6 +29,7 @@ export class AnswerStream {
   readonly #scope: TurnScope;
   readonly #question: ModelQuestion;
   readonly #messageId: string;
+  readonly #names: CallNames;
   /** Aborts with the turn, or when the answer grows too long. */
   readonly #stop = new AbortController();
   #tooLong = false;
@@ -38,10 +42,11 @@ export class AnswerStream {
     this.#scope = scope;
     this.#question = question;
     this.#messageId = context.newId();
+    this.#names = new CallNames(context, scope);
   }
 
   partial(): PartialAnswer {
-    return { messageId: this.#messageId, text: this.#text, reasoning: this.#reasoning };
+    return { messageId: this.#messageId, text: this.#text, reasoning: this.#reasoning, shownCalls: this.#names.shown };
   }
 
   /** Fulfils with the end of the answer, or with the error that stood in its way. Called once. */
@@ -72,13 +77,30 @@ export class AnswerStream {
   #take(event: ModelEvent): void {
     // What comes after the end of the turn is not shown, so it must not be kept either.
     if (this.#closed || this.#scope.ended || this.#tooLong) return;
-    if (event.type === 'tool-call-start' || event.text === '') return;
+    if (event.type === 'tool-call-start' || event.type === 'tool-call-delta') {
+      if (this.#question.shown) this.#draft(event);
+      return;
+    }
+    if (event.text === '') return;
     if (event.type === 'text') this.#text += event.text;
     else this.#reasoning += event.text;
     if (this.#question.shown) this.#show(event.type, event.text);
     if (this.#text.length + this.#reasoning.length <= longestAnswer) return;
     this.#tooLong = true;
     this.#stop.abort(stopped);
+  }
+
+  /** Where nobody looks nothing is shown, so no id is taken either. */
+  #draft(event: Extract<ModelEvent, { callId: string }>): void {
+    const { live } = this.#context;
+    if (live === undefined) return;
+    if (event.type === 'tool-call-start') {
+      const callId = this.#names.name(event.callId);
+      if (callId !== undefined) live.draft({ kind: 'named', callId, name: event.name });
+      return;
+    }
+    const callId = this.#names.shown.get(event.callId);
+    if (callId !== undefined) live.draft({ kind: 'arguments', callId, text: event.text });
   }
 
   /** A thought and a message are two messages to a client, so each has an id of its own. */

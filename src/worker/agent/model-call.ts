@@ -28,7 +28,7 @@ export interface ModelQuestion {
 }
 
 const longestFailureMessage = 2000;
-const nothingSaid: PartialAnswer = { messageId: '', text: '', reasoning: '' };
+const nothingSaid: PartialAnswer = { messageId: '', text: '', reasoning: '', shownCalls: new Map() };
 
 /**
  * Never rejects for what the model did. A spent budget ends the turn instead of the next attempt.

@@ -6,6 +6,7 @@ import type { ToolCallRequest } from '../../shared/events.ts';
 import type { AnyTool, ToolOutcome } from '../tools/tool.ts';
 import type { AgentContext } from './agent-context.ts';
 import { type Limit, limitWords } from './budget.ts';
+import { freeCallId, inventedId } from './call-names.ts';
 import { headOf } from './pruned-text.ts';
 import type { TurnScope } from './turn-scope.ts';
 
@@ -13,7 +14,6 @@ import type { TurnScope } from './turn-scope.ts';
 export const mostCallsPerAnswer = 64;
 /** Calls in one answer beyond this are not even logged: the answer is a runaway. */
 const mostCallsKept = 512;
-const longestCallId = 128;
 const longestToolName = 128;
 
 export interface AllowedCall {
@@ -27,16 +27,19 @@ export interface AllowedCall {
 export type PlannedCall = { readonly request: ToolCallRequest; readonly refusal: ToolOutcome } | AllowedCall;
 
 /**
- * The calls with ids unique within the session. A re-used, empty or overlong id is replaced by one made of the turn, the
- * step and the place in the answer.
+ * The calls with ids unique within the session: those that they were shown under, by the model's own, or else free ones.
  */
-export function uniqueCalls(context: AgentContext, scope: TurnScope, calls: readonly ToolCallRequest[]): ToolCallRequest[] {
+export function uniqueCalls(
+  context: AgentContext,
+  scope: TurnScope,
+  calls: readonly ToolCallRequest[],
+  shown: ReadonlyMap<string, string>,
+): ToolCallRequest[] {
   const seen = new Set<string>();
-  const taken = (id: string) => seen.has(id) || context.history.hasCall(id);
+  const taken = (id: string): boolean => seen.has(id) || context.history.hasCall(id) || context.shownCalls.has(id);
   return calls.slice(0, mostCallsKept).map((call, index) => {
-    const usable = call.callId !== '' && call.callId.length <= longestCallId;
-    let callId = usable && !taken(call.callId) ? call.callId : `t${scope.turn}s${scope.step}c${index + 1}`;
-    while (taken(callId)) callId += 'x';
+    const known = shown.get(call.callId);
+    const callId = known !== undefined && !seen.has(known) ? known : freeCallId(call.callId, inventedId(scope, index), taken);
     seen.add(callId);
     return { callId, name: headOf(call.name, longestToolName), arguments: call.arguments };
   });

@@ -96,12 +96,27 @@ function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall
     signal: scope.signal,
     commandTimeoutMs: context.settings.commandTimeoutMs,
     ripgrepPath: context.settings.ripgrepPath,
+    ...liveOutput(context, scope, call.callId, life),
     writeTodos: (todos) => {
       if (!life.over) scope.record({ type: 'todo/write', data: { todos } });
     },
     budgetLeft: () => scope.limits.forDelegation(),
     traceparent: scope.options.traceparent,
   };
+}
+
+/** Nothing is shown of a call that was given up: its card has ended by then. */
+function liveOutput(
+  { live, whenWritable }: AgentContext,
+  scope: TurnScope,
+  callId: string,
+  life: { over: boolean },
+): Pick<ToolContext, 'live'> {
+  if (live === undefined) return {};
+  const show = (text: string): void => {
+    if (!life.over) live.output(callId, text);
+  };
+  return { live: { paceMs: live.outputPaceMs, whenWritable: () => whenWritable(scope.signal), show } };
 }
 
 const notRun: ToolOutcome = { text: 'Error: not run, because the turn ended first.', isError: true, code: 'ABORTED_BEFORE_DISPATCH' };

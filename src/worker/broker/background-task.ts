@@ -9,7 +9,8 @@ import type { ProcessGroup } from './process-group.ts';
 import { settleGroup } from './settle-group.ts';
 import { SpillFile } from './spill-file.ts';
 import { StreamPump } from './stream-pump.ts';
-import { orphanedHead, unfinishedTail } from './utf8-cut.ts';
+import { orphanedHead } from './utf8-cut.ts';
+import { WholeCharacters } from './whole-characters.ts';
 
 /** TERM to KILL when a task is ended: as long as a time limit gives. */
 export const taskGraceMs = 2000;
@@ -98,28 +99,5 @@ export class BackgroundTask {
     const readers = this.#wake;
     this.#wake = [];
     for (const wake of readers) wake();
-  }
-}
-
-/** Holds back the start of a character until its rest comes, so that two streams can share one buffer. */
-class WholeCharacters {
-  readonly #sink: (bytes: Buffer) => Promise<void> | undefined;
-  #held: Buffer = Buffer.alloc(0);
-
-  constructor(sink: (bytes: Buffer) => Promise<void> | undefined) {
-    this.#sink = sink;
-  }
-
-  readonly write = (chunk: Buffer): Promise<void> | undefined => {
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    const whole = bytes.length - unfinishedTail(bytes);
-    this.#held = Buffer.from(bytes.subarray(whole));
-    return whole === 0 ? undefined : this.#sink(bytes.subarray(0, whole));
-  };
-
-  /** No rest will come. */
-  flush(): void {
-    if (this.#held.length > 0) void this.#sink(this.#held);
-    this.#held = Buffer.alloc(0);
   }
 }

@@ -9,6 +9,7 @@ import type {
   BackgroundStatus,
   BrokerApi,
   CommandSpec,
+  RunOutput,
   RunRequest,
   RunResult,
   TaskAnswer,
@@ -24,6 +25,9 @@ import { McpServers } from './mcp/mcp-servers.ts';
 import { NetworkCut } from './network-cut.ts';
 import { type Launch, launchGroup, type LaunchSpec } from './process-group.ts';
 import { Subagents } from './subagents/subagents.ts';
+
+/** A reader that waits longer asks again. */
+const maxReadWaitMs = 60_000;
 
 export interface BrokerOptions {
   /** Called before anything else can happen to the group, so that main can end it should this thread die. */
@@ -91,6 +95,10 @@ export class Broker implements BrokerApi {
     } finally {
       this.#runs.delete(key);
     }
+  }
+
+  async readRun(owner: string, runId: string, waitMs: number): Promise<RunOutput | undefined> {
+    return await this.#runs.get(runKey(owner, runId))?.read(Math.min(waitMs, maxReadWaitMs));
   }
 
   async cancelRun(owner: string, runId: string): Promise<void> {

@@ -1,10 +1,11 @@
 /**
  * One command that somebody waits for: its output, its time limit, its end.
  */
-import type { RunRequest, RunResult } from '../../shared/broker-protocol.ts';
+import type { RunOutput, RunRequest, RunResult } from '../../shared/broker-protocol.ts';
 import { OutputCapture } from './output-capture.ts';
 import type { Launch, ProcessGroup } from './process-group.ts';
 import { settleGroup } from './settle-group.ts';
+import { ShownOutput } from './shown-output.ts';
 import { SpillFile } from './spill-file.ts';
 import { StreamPump } from './stream-pump.ts';
 
@@ -21,6 +22,8 @@ export class ForegroundRun {
   readonly #request: RunRequest;
   readonly #stdout: OutputCapture;
   readonly #stderr: OutputCapture;
+  /** Both streams as they come; absent where nobody wants to see them. */
+  readonly #shown: ShownOutput | undefined;
   readonly #startedAt = performance.now();
   #group: ProcessGroup | undefined;
   #cancelled = false;
@@ -31,6 +34,7 @@ export class ForegroundRun {
     this.#request = request;
     this.#stdout = captureFor(request);
     this.#stderr = captureFor(request);
+    this.#shown = request.showBytes === undefined ? undefined : new ShownOutput(request.showBytes);
     this.result = this.#follow(launch);
   }
 
@@ -40,14 +44,25 @@ export class ForegroundRun {
     void this.#group?.end(cancelGraceMs);
   }
 
+  /** As the broker's `readRun`. */
+  async read(waitMs: number): Promise<RunOutput | undefined> {
+    return await this.#shown?.read(waitMs);
+  }
+
   async #follow(launch: Promise<Launch>): Promise<RunResult> {
     const launched = await launch;
     if (!launched.ok) return await this.#result({ exitCode: null, signal: null }, launched.spawnError);
     const group = launched.group;
     this.#group = group;
     const pumps = [
-      new StreamPump(group.stdout, (chunk) => this.#stdout.write(chunk)),
-      new StreamPump(group.stderr, (chunk) => this.#stderr.write(chunk)),
+      new StreamPump(group.stdout, (chunk) => {
+        this.#shown?.stdout(chunk);
+        return this.#stdout.write(chunk);
+      }),
+      new StreamPump(group.stderr, (chunk) => {
+        this.#shown?.stderr(chunk);
+        return this.#stderr.write(chunk);
+      }),
     ];
     if (this.#cancelled) void group.end(cancelGraceMs);
     const timer = this.#armTimeout(() => {
@@ -67,7 +82,7 @@ export class ForegroundRun {
   }
 
   async #result(status: { exitCode: number | null; signal: string | null }, spawnError: string | undefined): Promise<RunResult> {
-    const [stdout, stderr] = await Promise.all([this.#stdout.finish(), this.#stderr.finish()]);
+    const [stdout, stderr, shown] = await Promise.all([this.#stdout.finish(), this.#stderr.finish(), this.#shown?.finish()]);
     return {
       exitCode: status.exitCode,
       signal: status.signal,
@@ -76,6 +91,7 @@ export class ForegroundRun {
       ...(spawnError === undefined ? {} : { spawnError }),
       stdout,
       stderr,
+      ...shown,
       durationMs: performance.now() - this.#startedAt,
     };
   }

@@ -42,19 +42,30 @@ export class OutputCapture {
     return this.#spill.write(chunk);
   }
 
+  /** Bytes ever written. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** What stands from `offset` of the stream on, with a mark for what is no longer there. Cut only between whole characters. */
+  textSince(offset: number): string {
+    const inHead = this.#head.total;
+    const head = this.#head.since(Math.min(offset, inHead));
+    const tail = this.#tail.since(Math.max(0, offset - inHead));
+    const missing = this.#total - offset - head.length - tail.length;
+    return missing > 0 ? joined(head, tail, missing) : Buffer.concat([head, tail]).toString('utf8');
+  }
+
   /** The end: waits for the spill file. */
   async finish(): Promise<CapturedOutput> {
     await this.#spill?.close();
     const totalBytes = this.#total;
     if (totalBytes <= this.#keepBytes) return { text: this.#everything().toString('utf8'), totalBytes, truncated: false };
-    const headBytes = this.#head.since(0);
-    const tailBytes = this.#tail.since(0);
-    const head = headBytes.subarray(0, headBytes.length - unfinishedTail(headBytes));
-    const tail = tailBytes.subarray(orphanedHead(tailBytes));
-    const missing = totalBytes - head.length - tail.length;
+    const head = this.#head.since(0);
+    const tail = this.#tail.since(0);
     const spillPath = this.#spill?.path;
     return {
-      text: `${head.toString('utf8')}\n[... ${missing} bytes left out ...]\n${tail.toString('utf8')}`,
+      text: joined(head, tail, totalBytes - head.length - tail.length),
       totalBytes,
       truncated: true,
       ...(spillPath === undefined ? {} : { spillPath }),
@@ -64,4 +75,12 @@ export class OutputCapture {
   #everything(): Buffer {
     return Buffer.concat([this.#head.since(0), this.#tail.since(0)]);
   }
+}
+
+/** Head and tail around a mark that says how much is missing between them, characters that were cut included. */
+function joined(headBytes: Buffer, tailBytes: Buffer, missingBytes: number): string {
+  const head = headBytes.subarray(0, headBytes.length - unfinishedTail(headBytes));
+  const tail = tailBytes.subarray(orphanedHead(tailBytes));
+  const missing = missingBytes + (headBytes.length - head.length) + (tailBytes.length - tail.length);
+  return `${head.toString('utf8')}\n[... ${missing} bytes left out ...]\n${tail.toString('utf8')}`;
 }

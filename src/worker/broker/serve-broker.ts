@@ -37,6 +37,7 @@ function serveCaller(broker: Broker, port: MessagePort): void {
         open.delete(request);
       }
     },
+    readRun: (owner, runId, waitMs) => broker.readRun(owner, runId, waitMs),
     cancelRun: (owner, runId) => broker.cancelRun(owner, runId),
     startBackground: (spec) => broker.startBackground(spec),
     readBackground: (owner, taskId, waitMs) => broker.readBackground(owner, taskId, waitMs),

@@ -103,7 +103,7 @@ export class ScriptedModel implements ModelAdapter {
       );
     else if (step !== undefined) await this.#narrate(step, out, `${messages.length - plan.since.length}:${plan.position}`);
     const toolCalls = step === undefined || out.cut ? [] : callsOf(step, request);
-    for (const call of toolCalls) sink({ type: 'tool-call-start', callId: call.callId, name: call.name });
+    for (const call of toolCalls) await out.call(call);
     if (plan !== undefined && toolCalls.length === 0 && !out.cut) await this.#conclude(plan, step, out);
     return finishOf(request, out, toolCalls);
   }

@@ -63,10 +63,13 @@ export class ToolCallJoiner {
     if (call.name === '' && typeof fn.name === 'string' && fn.name !== '') {
       call.name = fn.name;
       this.#sink({ type: 'tool-call-start', callId: call.callId, name: call.name });
+      // What came before the name is told with it.
+      if (call.arguments !== '') this.#sink({ type: 'tool-call-delta', callId: call.callId, text: call.arguments });
     }
-    if (typeof fn.arguments === 'string') call.arguments += fn.arguments;
-    // Some servers send the arguments as an object, whole.
-    else if (typeof fn.arguments === 'object' && fn.arguments !== null) call.arguments += JSON.stringify(fn.arguments);
+    const text = argumentsText(fn.arguments);
+    if (text === '') return;
+    call.arguments += text;
+    if (call.name !== '') this.#sink({ type: 'tool-call-delta', callId: call.callId, text });
   }
 
   /** The calls in the order in which they began. A call without a name is dropped when the answer was `cut`. */
@@ -92,4 +95,10 @@ export class ToolCallJoiner {
     this.#used.add(claimed);
     return claimed;
   }
+}
+
+/** Some servers send the arguments as an object, whole. */
+function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : '';
 }

@@ -4,10 +4,14 @@
  * Yields to the event loop, waits for room and ends on abort, so that the agent above meets what it meets with a live model.
  */
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
+import type { ToolCallRequest } from '../../shared/events.ts';
 import { type ModelEvent, ModelFailure, type StreamOptions } from './model-adapter.ts';
 
 /** Deltas between two yields when there is no pace. */
 const burst = 64;
+/** Of the arguments of one call, in characters: they are no words, and a paced one must not take long. */
+const shortestPiece = 16;
+const mostPieces = 16;
 
 export class WordStream {
   readonly #sink: (event: ModelEvent) => void;
@@ -59,6 +63,17 @@ export class WordStream {
     } else return;
     await this.#options.whenWritable();
     this.checkAbort();
+  }
+
+  /** A tool call: its name, then its arguments in a few pieces. @throws ModelFailure ABORTED */
+  async call({ callId, name, arguments: text }: ToolCallRequest): Promise<void> {
+    this.checkAbort();
+    this.#sink({ type: 'tool-call-start', callId, name });
+    const length = Math.max(shortestPiece, Math.ceil(text.length / mostPieces));
+    for (let at = 0; at < text.length; at += length) {
+      if (this.#paceMs > 0) await this.pause(this.#paceMs);
+      this.#sink({ type: 'tool-call-delta', callId, text: text.slice(at, at + length) });
+    }
   }
 
   /** @throws ModelFailure ABORTED, at once when the signal aborts meanwhile */

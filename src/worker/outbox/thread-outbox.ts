@@ -14,6 +14,7 @@ import {
   type DataBatch,
   threadCreditBytes,
 } from '../../shared/thread-protocol.ts';
+import type { Chunk, ChunkSource } from './chunk-source.ts';
 import { WriterQueue } from './writer-queue.ts';
 
 /** The part of a MessagePort that the outbox uses. */
@@ -31,6 +32,12 @@ export class ThreadOutbox {
   readonly #port: BatchPort;
   readonly #schedule: (run: () => void) => void;
   readonly #waiting: WriterQueue;
+  /** Sources whose text waits, since the client is behind. */
+  readonly #behind = new Set<ChunkSource>();
+  /** With less credit than this the client is behind. Above it, what is written may not have been told yet. */
+  readonly #enoughCredit: number;
+  /** In the sources, not posted yet; counted against the credit. */
+  #waitingChars = 0;
   #credit: number;
   #text = '';
   #frames = 0;
@@ -44,6 +51,7 @@ export class ThreadOutbox {
     this.#port = port;
     this.#schedule = options.schedule ?? setImmediate;
     this.#credit = options.creditBytes ?? threadCreditBytes;
+    this.#enoughCredit = this.#credit / 2;
     this.#waiting = new WriterQueue(() => this.#credit, this.#schedule);
   }
 
@@ -52,13 +60,45 @@ export class ThreadOutbox {
     return this.#credit;
   }
 
-  /** Adds one finished frame, LF included. An empty text is no frame. Takes credit at once, below zero if need be. */
-  send(frame: string): void {
+  /** Whether the client keeps up with what was posted: then nothing is held back here. */
+  get keepsUp(): boolean {
+    return this.#credit + this.#waitingChars >= this.#enoughCredit;
+  }
+
+  /**
+   * Adds streamed text: as a frame of its own, or together with what follows of the same message while the client is
+   * behind. Whatever else is sent later stands behind it.
+   */
+  sendChunk(source: ChunkSource, chunk: Chunk): void {
+    if (this.#credit >= this.#enoughCredit && !source.isWaiting) {
+      this.#append(source.frame(chunk));
+      return;
+    }
+    const ready = source.add(chunk);
+    this.#credit -= chunk.text.length;
+    this.#waitingChars += chunk.text.length;
+    this.#behind.add(source);
+    if (ready !== undefined) this.#appendWaited(source, ready);
+  }
+
+  /**
+   * Adds one finished frame, LF included. An empty text is no frame. Takes credit at once, below zero if need be.
+   *
+   * @param card what the frame does to a tool card; main learns of both together or of neither
+   */
+  send(frame: string, card?: CardChange): void {
+    if (frame === '') return;
+    if (this.#behind.size > 0) this.#appendAllWaiting();
+    this.#append(frame, card);
+  }
+
+  #append(frame: string, card?: CardChange): void {
     if (frame === '') return;
     // Completions stand behind the text of their batch: later text must not slip in before them.
     if (this.#completions.length > 0) this.#post();
     // Joined and measured once per batch: doing so per frame costs more than making the frame. Until then a UTF-16
     // unit counts as a byte, which it is at least.
+    if (card !== undefined) this.#cards.push(card);
     this.#text += frame;
     this.#frames += 1;
     this.#credit -= frame.length;
@@ -66,13 +106,9 @@ export class ThreadOutbox {
     else this.#postSoon();
   }
 
-  /** Says what the frames just sent do to a tool card. */
-  noteCard(change: CardChange): void {
-    this.#cards.push(change);
-  }
-
   /** Adds the end of something main waits for, behind every frame sent so far. Costs no credit. */
   complete(completion: Completion): void {
+    if (this.#behind.size > 0) this.#appendAllWaiting();
     this.#completions.push(completion);
     this.#postSoon();
   }
@@ -95,13 +131,31 @@ export class ThreadOutbox {
   /** Main has written this many bytes. */
   returnCredit(bytes: number): void {
     this.#credit += bytes;
+    if (this.#behind.size > 0 && this.keepsUp) this.#appendAllWaiting();
     this.#waiting.release();
   }
 
   /** Posts what is gathered and gives the number of the last batch posted: everything sent so far is in it or before it. */
   flush(): number {
+    if (this.#behind.size > 0) this.#appendAllWaiting();
     this.#post();
     return this.#lastBatch;
+  }
+
+  #appendAllWaiting(): void {
+    const sources = [...this.#behind];
+    this.#behind.clear();
+    for (const source of sources) {
+      const chunk = source.take();
+      if (chunk !== undefined) this.#appendWaited(source, chunk);
+    }
+  }
+
+  /** A frame takes its own credit; the text has taken some while it waited. */
+  #appendWaited(source: ChunkSource, chunk: Chunk): void {
+    this.#credit += chunk.text.length;
+    this.#waitingChars -= chunk.text.length;
+    this.#append(source.frame(chunk));
   }
 
   #postSoon(): void {

@@ -53,6 +53,7 @@ export function callCard(view: ToolCallView, context: CallCardContext): CallCard
       // The diff shows what the arguments hold; a second copy as raw input would only double the frame.
       return { ...base, kind: 'edit', content: diffContent(view.diffs, new ContentBudget()), ...locations(view.locations ?? view.diffs) };
     default:
+      view satisfies never;
       throw new TypeError('a call view has one of the cards generic, terminal and diff');
   }
 }
@@ -100,7 +101,8 @@ function terminalCwd(viewCwd: string | undefined, sessionCwd: string): string {
   return isAbsolute(viewCwd) ? viewCwd : resolve(sessionCwd, viewCwd);
 }
 
-function locations(list: readonly FileLocation[] | undefined): { locations?: ToolCallLocation[] } {
+/** Locations as members of a card; none for an empty list. */
+export function locations(list: readonly FileLocation[] | undefined): { locations?: ToolCallLocation[] } {
   if (list === undefined || list.length === 0) return {};
   return { locations: list.slice(0, maxLocations).map(({ path, line }) => (line === undefined ? { path } : { path, line })) };
 }

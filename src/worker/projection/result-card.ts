@@ -1,9 +1,9 @@
 /**
  * A tool's result view as the members of an ACP tool call update. `content` there replaces the card's whole content:
- * leaving it out is what keeps a terminal on the screen.
+ * leaving it out is what keeps a terminal, or the diff of the call, on the screen.
  */
 import type { ToolCallUpdate } from '@agentclientprotocol/sdk';
-import type { ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
+import type { TerminalResultView, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
 import { diffContent, textContent } from './call-card.ts';
 import { fencedText } from '../display/fenced-text.ts';
 import { ContentBudget } from './size-caps.ts';
@@ -15,10 +15,12 @@ export interface ResultCardContext {
   readonly terminalOutput: boolean;
   /** What the model reads; shown when the view brings nothing of its own. */
   readonly text: string;
+  /** The end of what the call's terminal already shows; `undefined` when nothing was written into it yet. */
+  readonly written?: string | undefined;
 }
 
 /** The members that a result adds to its update beside id and status. */
-export type ResultCard = Pick<ToolCallUpdate, 'title' | 'content' | '_meta'>;
+export type ResultCard = Pick<ToolCallUpdate, 'title' | 'content' | 'rawOutput' | '_meta'>;
 
 /**
  * Builds the card of a result.
@@ -35,35 +37,59 @@ export function resultCard(view: ToolResultView, context: ResultCardContext): Re
     case 'terminal':
       return { ...title, ...terminalResult(view, context) };
     case 'diff':
-      return { ...title, content: diffContent(view.diffs, new ContentBudget()) };
+      return view.diffs.length === 0 ? title : { ...title, content: diffContent(view.diffs, new ContentBudget()) };
     default:
+      view satisfies never;
       throw new TypeError('a result view has one of the cards generic, terminal and diff');
   }
 }
 
-/** What is shown when nothing presents the result: the text that the model reads. */
-export function fallbackResultCard(text: string): ResultCard {
-  return { content: [textContent(text, new ContentBudget())] };
+/** What is shown when nothing presents the result: the text that the model reads. A terminal that was shown stays, and ends. */
+export function fallbackResultCard(context: ResultCardContext): ResultCard {
+  if (context.callCard === 'terminal' && context.terminalOutput) return terminalEnd({ card: 'terminal' }, context);
+  return { content: [textContent(context.text, new ContentBudget())] };
 }
 
-type TerminalView = Extract<ToolResultView, { card: 'terminal' }>;
+/** How a terminal ends whose call has no result: without its exit a client would show it as running for ever. */
+export function terminalExit(callId: string): ResultCard {
+  return { _meta: { terminal_exit: { terminal_id: callId, exit_code: null, signal: null } } };
+}
 
-function terminalResult(view: TerminalView, context: ResultCardContext): ResultCard {
+function terminalResult(view: TerminalResultView, context: ResultCardContext): ResultCard {
   // A call that was not announced as a terminal has none to write into.
-  if (context.callCard !== 'terminal') return fallbackResultCard(context.text);
-  if (!context.terminalOutput) return terminalText(view, context);
-  const data = new ContentBudget().take(view.output ?? context.text);
-  // Also a command that never ran is over: without its exit a client shows the terminal as running for ever.
-  const exit = { terminal_id: context.callId, exit_code: view.exitCode ?? null, signal: view.signal ?? null };
-  return { _meta: { terminal_output: { terminal_id: context.callId, data }, terminal_exit: exit } };
+  if (context.callCard !== 'terminal') return { content: [textContent(context.text, new ContentBudget())] };
+  return { ...exitStatus(view), ...(context.terminalOutput ? terminalEnd(view, context) : terminalText(view, context)) };
+}
+
+/** The status as values, also for clients that draw no terminals. */
+function exitStatus({ exitCode, signal }: TerminalResultView): Pick<ResultCard, 'rawOutput'> {
+  if (exitCode === undefined && signal === undefined) return {};
+  return { rawOutput: { exitCode: exitCode ?? null, signal: signal ?? null } };
+}
+
+/** What is still missing in the terminal, and its exit. A command that never ran has no output: the text says why. */
+function terminalEnd(view: TerminalResultView, { callId, text, written }: ResultCardContext): ResultCard {
+  const rest = written === undefined ? (view.output ?? text) : view.output === undefined ? onNewLine(text, written) : '';
+  const data = new ContentBudget().take(withNotes(rest, view.notes, written ?? ''));
+  const exit = { terminal_id: callId, exit_code: view.exitCode ?? null, signal: view.signal ?? null };
+  const output = data === '' && written !== undefined ? {} : { terminal_output: { terminal_id: callId, data } };
+  return { _meta: { ...output, terminal_exit: exit } };
+}
+
+function withNotes(output: string, notes: readonly string[] | undefined, written: string): string {
+  if (notes === undefined || notes.length === 0) return output;
+  return output + onNewLine(notes.join('\n'), output === '' ? written : output);
+}
+
+function onNewLine(text: string, before: string): string {
+  return before === '' || before.endsWith('\n') ? text : `\n${text}`;
 }
 
 /** For a client that draws no terminals: the output as a console, and how the command ended where that is no success. */
-function terminalText(view: TerminalView, context: ResultCardContext): ResultCard {
+function terminalText(view: TerminalResultView, { text }: ResultCardContext): ResultCard {
   // No output of its own: the command never ran, and the text says why.
-  if (view.output === undefined) return fallbackResultCard(context.text);
-  const budget = new ContentBudget();
-  const output = budget.take(view.output);
+  if (view.output === undefined) return { content: [textContent(text, new ContentBudget())] };
+  const output = new ContentBudget().take(withNotes(view.output, view.notes, ''));
   const blocks = [output.trim() === '' ? '(no output)' : fencedText(output, 'console')];
   if (view.signal !== undefined) blocks.push(`Killed by signal ${view.signal}`);
   else if (view.exitCode !== undefined && view.exitCode !== 0) blocks.push(`Exit code ${view.exitCode}`);

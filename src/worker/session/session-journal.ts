@@ -3,6 +3,7 @@
  */
 import type { EventData, EventInput, LogEvent } from '../../shared/events.ts';
 import type { Journal } from '../agent/journal.ts';
+import type { LiveView } from '../agent/live-view.ts';
 import { ChunkMerger } from '../log/chunk-merger.ts';
 import type { EventLog } from '../log/event-log.ts';
 
@@ -11,6 +12,10 @@ export interface SessionView {
   show(event: LogEvent): void;
   /** The quick way of a streamed delta. */
   showChunk(chunk: EventData['assistant/chunk']): void;
+  /** What can be shown without being logged; absent where nobody looks. */
+  readonly live?: LiveView | undefined;
+  /** The turn is over. Ends what its log could not. */
+  endCards?(): void;
 }
 
 export class SessionJournal implements Journal {

@@ -1,34 +1,73 @@
 /**
  * The client's view of one session: events and deltas, projected and put into the thread's outbox.
  */
-import type { SessionView } from './session-journal.ts';
+import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { EventData, LogEvent } from '../../shared/events.ts';
+import type { CardChange } from '../../shared/thread-protocol.ts';
+import type { LiveView } from '../agent/live-view.ts';
+import { ChunkPacer } from '../outbox/chunk-pacer.ts';
+import { ChunkSource } from '../outbox/chunk-source.ts';
 import type { ThreadOutbox } from '../outbox/thread-outbox.ts';
 import type { Projector } from '../projection/projector.ts';
+import { titleUpdates } from '../projection/session-updates.ts';
+import { DraftedCalls } from './drafted-calls.ts';
+import type { SessionView } from './session-journal.ts';
+
+export interface SessionScreenOptions {
+  readonly sessionId: string;
+  readonly projector: Projector;
+  readonly outbox: ThreadOutbox;
+  /** Frames of streamed text a second; `0` or nothing: as the text comes. */
+  readonly maxUpdatesPerSecond?: number;
+}
 
 export class SessionScreen implements SessionView {
+  /** What is not logged; absent where the profile shows nothing of it. */
+  readonly live: LiveView | undefined;
   readonly #projector: Projector;
   readonly #outbox: ThreadOutbox;
   readonly #sessionId: string;
+  readonly #chunks: ChunkSource;
+  readonly #pacer: ChunkPacer | undefined;
+  readonly #drafts: DraftedCalls;
 
-  constructor(sessionId: string, projector: Projector, outbox: ThreadOutbox) {
+  constructor({ sessionId, projector, outbox, maxUpdatesPerSecond = 0 }: SessionScreenOptions) {
     this.#sessionId = sessionId;
     this.#projector = projector;
     this.#outbox = outbox;
+    this.#chunks = new ChunkSource(({ kind, messageId, text }) => projector.chunkFrame(kind, messageId, text));
+    this.#pacer =
+      maxUpdatesPerSecond === 0
+        ? undefined
+        : new ChunkPacer({ intervalMs: 1000 / maxUpdatesPerSecond, emit: (chunk) => outbox.sendChunk(this.#chunks, chunk) });
+    this.#drafts = new DraftedCalls({
+      show: (callId, name, args) => this.#send(projector.draft(callId, name, args)),
+      hasRoom: () => outbox.keepsUp,
+    });
+    this.live = projector.showsLive
+      ? {
+          draft: (draft) => this.#drafts.take(draft),
+          outputPaceMs: projector.outputPaceMs,
+          output: (callId, text) => this.#send(projector.output(callId, text)),
+        }
+      : undefined;
   }
 
   show(event: LogEvent): void {
-    const frames = this.#projector.projectFrames(event);
-    if (frames.length === 0) return;
-    if (event.type === 'tool/call' || event.type === 'tool/result') {
-      // Before the frames: a batch may leave with any of them.
-      this.#outbox.noteCard({ sessionId: this.#sessionId, callId: event.data.callId, open: event.type === 'tool/call' });
-    }
-    for (const frame of frames) this.#outbox.send(frame);
+    const tellsOfDrafts = event.type === 'assistant/message' || event.type === 'llm/retry' || event.type === 'turn/end';
+    if (tellsOfDrafts) this.#drafts.clear();
+    this.#send(this.#projector.project(event));
   }
 
   showChunk(chunk: EventData['assistant/chunk']): void {
-    this.#outbox.send(this.#projector.chunkFrame(chunk.kind, chunk.messageId, chunk.text));
+    if (!this.#projector.showsLive) return;
+    if (this.#pacer === undefined) this.#outbox.sendChunk(this.#chunks, chunk);
+    else this.#pacer.add(chunk);
+  }
+
+  /** Behind a replayed log that has no title: the one that its prompt gives. */
+  showTitle(unlogged: { readonly title: string; readonly time: number } | undefined): void {
+    if (unlogged !== undefined) this.#send(titleUpdates(unlogged, unlogged.time));
   }
 
   /** Shows an event of a replayed log; a promise when the reading must wait for the client (until `signal`) or for other sessions. */
@@ -40,9 +79,29 @@ export class SessionScreen implements SessionView {
     if (event.seq % eventsPerTurn === eventsPerTurn - 1) return new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Ends as failed the cards of a turn that nobody is left to end. */
+  /**
+   * Ends as failed the cards of a turn that nobody is left to end: the log breaks off, or could not take the end of the turn.
+   * Without effect behind a `turn/end`.
+   */
   endCards(): void {
-    for (const frame of this.#projector.endCardFrames()) this.#outbox.send(frame);
+    this.#drafts.clear();
+    this.#send(this.#projector.endCards());
+  }
+
+  #send(updates: readonly SessionUpdate[]): void {
+    this.#pacer?.flush();
+    for (const update of updates) this.#outbox.send(this.#projector.frame(update), this.#cardChange(update));
+  }
+
+  /** What main must know to end the card itself, should this thread be lost. */
+  #cardChange(update: SessionUpdate): CardChange | undefined {
+    if (update.sessionUpdate !== 'tool_call' && update.sessionUpdate !== 'tool_call_update') return undefined;
+    const { toolCallId: callId, status, _meta } = update;
+    if (update.sessionUpdate === 'tool_call') {
+      const isTerminal = _meta !== undefined && _meta !== null && 'terminal_info' in _meta;
+      return { sessionId: this.#sessionId, callId, open: true, ...(isTerminal ? { terminal: true } : {}) };
+    }
+    return status === 'completed' || status === 'failed' ? { sessionId: this.#sessionId, callId, open: false } : undefined;
   }
 }
 

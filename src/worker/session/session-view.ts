@@ -15,7 +15,7 @@ export function createSessionView(
   { projector, tools }: { readonly projector: Projector; readonly tools: (toolName: string) => ToolPresenter | undefined },
 ): SessionView {
   const { sessionId, cwd, settings, audience } = task;
-  if (audience === undefined) return new SessionScreen(sessionId, projector, thread.outbox);
-  const { prices } = settings;
+  const { prices, maxUpdatesPerSecond } = settings;
+  if (audience === undefined) return new SessionScreen({ sessionId, projector, outbox: thread.outbox, maxUpdatesPerSecond });
   return new ParentScreen({ cwd, tools, prices, report: (activities) => thread.main.reportSubagentActivity(sessionId, activities) });
 }

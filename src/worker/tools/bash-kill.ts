@@ -25,6 +25,7 @@ export const bashKillTool: Tool<BashKillArgs> = {
       if (!answer.ok) return refusedTask(args.task_id, answer.code);
       return { text: `Ended task ${args.task_id}.\n${statusLine(answer.value)}`, isError: false, meta: statusMeta(answer.value) };
     }),
+  presentDraft: () => ({ title: 'End a background task', kind: 'execute' }),
   presentCall: (args) => ({ card: 'generic', title: `End ${args.task_id}`, kind: 'execute', rawInput: { ...args } }),
   presentResult: (_args, outcome) => ({ card: 'generic', content: [outcome.text] }),
 };

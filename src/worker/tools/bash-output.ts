@@ -39,6 +39,7 @@ export const bashOutputTool: Tool<BashOutputArgs> = {
   isParallelSafe: () => true,
   access: () => ({ kind: 'none' }),
   execute: (args, context) => withBroker(() => readTask(args, context)),
+  presentDraft: () => ({ title: 'Output of a background task', kind: 'execute' }),
   presentCall: (args) => ({ card: 'generic', title: `Output of ${args.task_id}`, kind: 'execute', rawInput: { ...args } }),
   presentResult: (_args, outcome) => ({ card: 'generic', content: [outcome.text] }),
 };

@@ -33,13 +33,15 @@ export function commandOutcome(result: RunResult, facts: CommandFacts): ToolOutc
     exitCode: result.exitCode,
     signal: result.signal,
     timedOut: result.timedOut,
-    output: clip(cardText(stdout, stderr, limits), cardBytes),
+    // As it came, the two streams together: what a person would have seen.
+    output: clip(result.shown?.text ?? stdout + stderr, cardBytes),
+    ...(limits.length === 0 ? {} : { notes: limits }),
     cwd: facts.cwd,
   };
   return result.cancelled ? { text, isError: true, code: 'ABORTED', meta } : { text, isError: false, meta };
 }
 
-/** What the card has no values for: it shows these as lines of its output. */
+/** What the card has no values for: it shows these as lines behind its output. */
 function limitMarks(result: RunResult, { timeoutMs, spillMaxBytes }: CommandFacts): string[] {
   const marks = [
     truncationMark('stdout', result.stdout, spillMaxBytes),
@@ -61,11 +63,6 @@ function truncationMark(name: string, output: CapturedOutput, spillMaxBytes: num
   if (output.spillPath === undefined) return `${size}]`;
   const part = output.totalBytes > spillMaxBytes ? `the first ${spillMaxBytes} bytes are` : 'all of it is';
   return `${size}; ${part} in ${output.spillPath}]`;
-}
-
-function cardText(stdout: string, stderr: string, marks: readonly string[]): string {
-  const parts = [stdout, stderr, ...marks].filter((part) => part !== '');
-  return parts.map((part, index) => (index === parts.length - 1 || part.endsWith('\n') ? part : `${part}\n`)).join('');
 }
 
 function withoutLastNewline(text: string): string {

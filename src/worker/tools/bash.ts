@@ -11,6 +11,8 @@ import { fencedText } from '../display/fenced-text.ts';
 import { titleLine } from '../display/title-line.ts';
 import { commandOutcome, keptBytesPerStream } from './bash-result.ts';
 import { commandShell } from './bash-shell.ts';
+import { textSoFar } from './draft-view.ts';
+import { RunFollower } from './run-follower.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 export interface BashArgs {
@@ -62,6 +64,7 @@ export const bashTool: Tool<BashArgs> = {
       return { text: `The command could not be run: ${error.message}`, isError: true, code: error.code };
     }
   },
+  presentDraft: (draft) => ({ title: oneLine(textSoFar(draft, 'command') ?? 'Run a command'), kind: 'execute' }),
   presentCall: (args, { cwd }) => {
     const title = oneLine(args.command);
     // Bounded, as it stands before the command: it must not take the room in which that is shown.
@@ -83,12 +86,18 @@ export const bashTool: Tool<BashArgs> = {
 async function runForeground(args: BashArgs, context: ToolContext): Promise<ToolOutcome> {
   const spec = commandSpec(args, context);
   const timeoutMs = Math.min(args.timeoutMs ?? context.commandTimeoutMs, maxTimeoutMs);
-  const run = context.broker.run({ ...spec, runId: context.callId, timeoutMs });
-  const result = await untilAborted(run, context);
+  const run = context.broker.run({ ...spec, runId: context.callId, timeoutMs, showBytes: keptBytesPerStream });
+  const follower = followRun(context);
+  const result = await untilAborted(run, context).finally(() => follower?.stop());
   if (result === undefined) {
     return { text: '[aborted: the command was ended, but its end is not proven yet]', isError: true, code: 'ABORTED' };
   }
+  await follower?.finish(result.unread);
   return commandOutcome(result, { cwd: spec.cwd, timeoutMs, spillMaxBytes });
+}
+
+function followRun({ live, broker, sessionId, callId }: ToolContext): RunFollower | undefined {
+  return live === undefined ? undefined : new RunFollower(live, { broker, owner: sessionId, runId: callId });
 }
 
 /** The result; `undefined` when the call was aborted and the result did not come soon. */
@@ -138,10 +147,11 @@ function commandSpec(args: BashArgs, context: ToolContext): CommandSpec {
 
 /** A command that never ran has no output: its text is then what is shown. */
 function terminalResult({ meta }: ToolOutcome): ToolResultView {
-  const { output, exitCode, signal } = meta ?? {};
+  const { output, notes, exitCode, signal } = meta ?? {};
   return {
     card: 'terminal',
     ...(typeof output === 'string' ? { output } : {}),
+    ...(Array.isArray(notes) ? { notes: notes.filter((note) => typeof note === 'string') } : {}),
     ...(typeof exitCode === 'number' ? { exitCode } : {}),
     ...(typeof signal === 'string' ? { signal } : {}),
   };

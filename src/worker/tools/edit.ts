@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import type { PresentContext, ToolCallView } from '../../shared/render-intents.ts';
 import { closestText } from './closest-text.ts';
 import { diffHunks, diffsToMeta } from './diff-hunks.ts';
+import { changeDraft } from './draft-view.ts';
 import { applyEdit } from './edit-text.ts';
 import type { EditResult } from './edit-text.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
@@ -130,6 +131,7 @@ export const editTool: Tool<EditArgs> = {
   isParallelSafe: () => false,
   access: (args, context) => ({ kind: 'write', paths: [decidedPath(args, args.file_path, context.cwd)] }),
   execute,
+  presentDraft: (draft, context) => changeDraft(draft, 'Edit', 'new_string', context),
   presentCall,
   presentResult: (_args, outcome) => appliedChange(outcome),
 };

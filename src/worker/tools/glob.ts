@@ -5,6 +5,7 @@ import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { PresentContext, ToolCallView } from '../../shared/render-intents.ts';
 import { displayPath, relativePath } from '../display/display-path.ts';
+import { searchDraft } from './draft-view.ts';
 import { decidedPath } from './file-access.ts';
 import { FsFault, faultOutcome } from './fs-fault.ts';
 import { walkGlob } from './glob-walk.ts';
@@ -141,6 +142,7 @@ export const globTool: Tool<GlobArgs> = {
   isParallelSafe: () => true,
   access: (args, context) => ({ kind: 'read', paths: [decidedPath(args, args.path ?? '.', context.cwd)] }),
   execute,
+  presentDraft: (draft) => searchDraft(draft, 'Find'),
   presentCall,
   presentResult: (_args, outcome) => textView(outcome),
 };

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import type { RunResult } from '../../shared/broker-protocol.ts';
 import type { PresentContext, ToolCallView } from '../../shared/render-intents.ts';
 import { displayPath, relativePath } from '../display/display-path.ts';
+import { searchDraft } from './draft-view.ts';
 import { decidedPath } from './file-access.ts';
 import { faultOutcome } from './fs-fault.ts';
 import { failed, succeeded, textView } from './outcome.ts';
@@ -194,6 +195,7 @@ export const grepTool: Tool<GrepArgs> = {
   isParallelSafe: () => true,
   access: (args, context) => ({ kind: 'read', paths: [decidedPath(args, args.path ?? '.', context.cwd)] }),
   execute,
+  presentDraft: (draft) => searchDraft(draft, 'Search'),
   presentCall,
   presentResult: (_args, outcome) => textView(outcome),
 };

@@ -28,7 +28,6 @@ export function appliedChange(outcome: ToolOutcome): ToolResultView {
   if (outcome.isError) {
     return failureView(outcome);
   }
-  const diffs = diffsFromMeta(outcome.meta);
-  // Nothing to show: the content was the same, or the change is too large for a card. The text says what was done.
-  return diffs.length === 0 ? { card: 'generic', content: [outcome.text] } : { card: 'diff', diffs };
+  // A change too large for a card has none: then the card keeps what the call said that it would do.
+  return { card: 'diff', diffs: diffsFromMeta(outcome.meta) };
 }

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../shared/errors.ts';
 import type { PresentContext, ToolCallView } from '../../shared/render-intents.ts';
 import { resolve } from 'node:path';
 import { displayPath } from '../display/display-path.ts';
+import { fileDraft } from './draft-view.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
 import { versionOf } from './file-observations.ts';
 import { faultOutcome } from './fs-fault.ts';
@@ -143,6 +144,7 @@ export const readTool: Tool<ReadArgs> = {
   isParallelSafe: () => true,
   access: (args, context) => ({ kind: 'read', paths: [decidedPath(args, args.file_path, context.cwd)] }),
   execute,
+  presentDraft: (draft, context) => fileDraft(draft, 'Read', 'read', context),
   presentCall,
   presentResult: (_args, outcome) => textView(outcome),
 };

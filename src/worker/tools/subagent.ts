@@ -8,6 +8,7 @@ import { titleLine } from '../display/title-line.ts';
 import { runOutcome } from '../subagents/run-outcome.ts';
 import { abortedBeforeStart } from '../subagents/subagent-run.ts';
 import { storedUsageLine } from '../subagents/usage-line.ts';
+import { completeText } from './draft-view.ts';
 import { failed, succeeded } from './outcome.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
@@ -49,6 +50,7 @@ export function subagentTool(providers: readonly SubagentProvider[]): Tool<Subag
     isParallelSafe: () => true,
     access: (args) => ({ kind: 'delegate', provider: agentOf(args) }),
     execute: (args, context) => delegate(args, agentOf(args), context),
+    presentDraft: (draft) => ({ title: completeText(draft, 'description') ?? 'Subagent', kind: 'think' }),
     presentCall: (args) => {
       const suffix = args.agent === undefined ? '' : ` (${args.agent})`;
       return { card: 'generic', title: `${titleLine(args.description, 'Subagent')}${suffix}`, kind: 'think', rawInput: { ...args } };

@@ -66,6 +66,7 @@ export const todoWriteTool: Tool<TodoWriteArgs> = {
   isParallelSafe: () => false,
   access: () => ({ kind: 'none' }),
   execute,
+  presentDraft: () => ({ title: 'Update plan', kind: 'think', rawInput: false }),
   presentCall,
   presentResult,
 };

@@ -5,6 +5,7 @@ import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { FileDiff } from '../../shared/render-intents.ts';
 import { diffHunks, diffsToMeta } from './diff-hunks.ts';
+import { changeDraft } from './draft-view.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
 import { versionOf } from './file-observations.ts';
 import { FsFault, faultOutcome, isMissing } from './fs-fault.ts';
@@ -84,7 +85,10 @@ function changes(before: Existing | undefined, args: WriteArgs, cwd: string): Fi
   if (before === undefined) {
     return [{ path, oldText: null, newText: args.content }];
   }
-  return before.text === undefined ? [] : diffHunks(path, before.text, args.content);
+  if (before.text === undefined) return [];
+  // The same content again: the card must not go on to show it as new.
+  if (before.text === args.content) return [{ path, oldText: before.text, newText: args.content }];
+  return diffHunks(path, before.text, args.content);
 }
 
 async function execute(args: WriteArgs, context: ToolContext): Promise<ToolOutcome> {
@@ -112,6 +116,7 @@ export const writeTool: Tool<WriteArgs> = {
   isParallelSafe: () => false,
   access: (args, context) => ({ kind: 'write', paths: [decidedPath(args, args.file_path, context.cwd)] }),
   execute,
+  presentDraft: (draft, context) => changeDraft(draft, 'Write', 'content', context),
   presentCall: (args, context) => intendedChange('Write', args.file_path, { oldText: null, newText: args.content }, context),
   presentResult: (_args, outcome) => appliedChange(outcome),
 };

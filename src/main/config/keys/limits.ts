@@ -57,4 +57,10 @@ export const limitsKeys = {
     default: 10,
     doc: 'Tools of one step that run at the same time.',
   },
+  max_updates_per_second: {
+    section: 'limits',
+    type: count(0, 1_000),
+    default: 0,
+    doc: 'Frames of streamed text a second and session, for clients that draw slowly; text between two of them is sent together. `0` sends it as it comes.',
+  },
 } as const satisfies Record<string, KeySpec>;

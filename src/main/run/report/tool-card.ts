@@ -120,8 +120,9 @@ function resultView({ result }: CallRecord, diffs: readonly DiffOf[]): Html | un
     const more = diffs.length > mostDiffs ? html`<div class="rule">… ${diffs.length - mostDiffs} more changes</div>` : undefined;
     return html`${diffs.slice(0, mostDiffs).map(({ path, oldText, newText }) => fileDiff(visibleLine(path, 200), oldText, newText))}${more}`;
   }
-  const output = result.meta?.['output'];
-  const text = typeof output === 'string' && output !== '' ? output : result.text;
+  const { output, notes } = result.meta ?? {};
+  const shown = [output, ...(Array.isArray(notes) ? notes : [])].filter((part) => typeof part === 'string' && part !== '').join('\n');
+  const text = shown === '' ? result.text : shown;
   return text === '' ? html`<div class="rule">no output</div>` : preformatted(excerptOf(text, longestResult), 'out');
 }
 
