@@ -71,6 +71,8 @@ export interface SessionSettings {
   readonly instructions: 'auto' | 'off';
   /** The instruction file of the person who runs the server, absolute; it need not exist. `undefined` for a user without a home. */
   readonly userInstructions: string | undefined;
+  /** Absolute directory of the person's own slash commands, for every workspace. */
+  readonly userCommands?: string | undefined;
   /** Whether files go through a client that offers to read and to write them. */
   readonly clientFiles: 'auto' | 'off';
   /** What a session is called after its first turn. */

@@ -150,7 +150,8 @@ function toServerConfig(
       systemPrompt: all.system_prompt,
       titles: need('titles'),
       instructions: need('instructions'),
-      userInstructions: userInstructionsOf(request),
+      userInstructions: inUserDirectory(request, 'AGENTS.md'),
+      userCommands: inUserDirectory(request, 'commands'),
       clientFiles: need('client_files'),
       mode: need('permission_mode'),
       permissionTimeoutMs: need('permission_timeout_ms'),
@@ -173,9 +174,9 @@ function toServerConfig(
   };
 }
 
-function userInstructionsOf(around: Surroundings): string | undefined {
+function inUserDirectory(around: Surroundings, name: string): string | undefined {
   const directory = userConfigDirectory(around);
-  return directory === undefined ? undefined : join(directory, 'AGENTS.md');
+  return directory === undefined ? undefined : join(directory, name);
 }
 
 /**

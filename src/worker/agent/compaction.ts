@@ -11,6 +11,7 @@ import type { HistoryPrefix } from './history.ts';
 import { summaryUnit, unitChars } from './history-unit.ts';
 import { callModel, type ModelOutcome } from './model-call.ts';
 import { recordHeader, type RequestEnvelope, requestEnvelope } from './request-envelope.ts';
+import { takeInstructions } from './take-instructions.ts';
 import type { TurnScope } from './turn-scope.ts';
 
 /** Shares of the window: where compaction starts, and how much of the newest history stays as it is. */
@@ -86,12 +87,15 @@ export async function recoverContext(context: AgentContext, scope: TurnScope, en
  */
 export async function compactNow(context: AgentContext, scope: TurnScope, instructions: string): Promise<Compaction | undefined> {
   context.model.takeChoice?.();
+  // The system text must be the one of the next prompt, too: providers cache it.
+  if (context.history.prefix(0) !== undefined) await takeInstructions(context, scope);
+  if (scope.ended) return undefined;
   const envelope = requestEnvelope(context);
   const before = context.history.estimateTokens(envelope.chars);
   // The request for the summary has to fit, too.
   if (fill(context, envelope) >= startAt) prune(context, scope, 0);
   const prefix = context.history.prefix(0);
-  recordHeader(context, scope, envelope);
+  if (prefix !== undefined) recordHeader(context, scope, envelope);
   const asked = instructions.slice(0, mostInstructionChars);
   const summary = prefix === undefined ? nothingToSummarize : await summarize(context, scope, { envelope, prefix, instructions: asked });
   if (summary === undefined || !scope.end({ kind: 'completed' })) return undefined;

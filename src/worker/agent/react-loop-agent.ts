@@ -5,6 +5,7 @@
  */
 import type { LogEvent, PromptBlock, TurnEndReason } from '../../shared/events.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
+import type { SteerOutcome } from '../../shared/thread-protocol.ts';
 import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import type { AgentContext, AgentDependencies } from './agent-context.ts';
 import { type Compaction, compactNow } from './compaction.ts';
@@ -17,6 +18,7 @@ import { runSteps, runTurn, type TurnEnd, type TurnWork } from './turn.ts';
 import { askForTitle, type TitleAnswer, type TitledTurn } from './title-call.ts';
 import { TurnScope } from './turn-scope.ts';
 import { noTurnUsage } from './turn-usage.ts';
+import { type UsageReport, usageReport } from './usage-report.ts';
 
 /** `disposed` is final. `running` spans queued turns and the closing of the last one. */
 export type AgentStatus = 'idle' | 'running' | 'disposed';
@@ -52,6 +54,11 @@ export class ReactLoopAgent {
 
   get status(): AgentStatus {
     return this.#status;
+  }
+
+  /** The model's history, for whoever rewinds it while no turn runs. */
+  get history(): History {
+    return this.#context.history;
   }
 
   /** The number of the last turn that started; `0` before the first. */
@@ -92,6 +99,11 @@ export class ReactLoopAgent {
     return { end, compaction };
   }
 
+  /** What the session has used. */
+  usage(): UsageReport {
+    return usageReport(this.#context);
+  }
+
   #enqueue(work: TurnWork, options: PromptOptions): Promise<TurnEnd> {
     if (this.#status === 'disposed') return Promise.resolve(unstarted({ kind: 'disposed' }));
     const ended = new Promise<TurnEnd>((resolve) => this.#queue.push({ work, options, resolve }));
@@ -102,7 +114,10 @@ export class ReactLoopAgent {
     return ended;
   }
 
-  /** Adds a message to the running turn at its next step. Refused when no turn runs, or when it takes nothing more. */
+  /**
+   * Adds a message to the running turn at its next step; what no step takes any more is logged at the turn's end. `not-running`
+   * also where the turn has ended and is only being closed.
+   */
   steer(content: readonly PromptBlock[], messageId?: string): SteerOutcome {
     if (this.#scope === undefined || this.#scope.ended || !this.#takesSteers) return 'not-running';
     return this.#context.inbox.addSteer(content, messageId) ? 'injected' : 'full';

@@ -31,10 +31,16 @@ export class SessionLedger {
   /** What the log says subagents used in the turn that is open in it. */
   #inTurn: SubagentUsage | undefined;
   #turnOpen = false;
+  #lastTurn: TurnUsage | undefined;
 
   constructor(now: () => number, clock: PriceClock) {
     this.#now = now;
     this.#clock = clock;
+  }
+
+  /** Of the last turn that ended, as the log has it. */
+  get lastTurn(): TurnUsage | undefined {
+    return this.#lastTurn;
   }
 
   /** Whether anybody said what tokens cost. */
@@ -93,6 +99,7 @@ export class SessionLedger {
     } else if (event.type === 'session/title') {
       if (event.data.usage !== undefined) this.addOutside(event.data.usage);
     } else if (event.type === 'turn/end') {
+      this.#lastTurn = event.data.usage;
       this.#add(event.data.reason.kind === 'interrupted' ? this.#withSubagents(event.data.usage) : event.data.usage);
       this.#turnOpen = false;
       this.#inTurn = undefined;

@@ -5,18 +5,8 @@ import { commandWords } from '../../shared/commands/command-words.ts';
 import type { TurnUsage } from '../../shared/events.ts';
 import type { SessionSums } from '../agent/session-ledger.ts';
 import { tokensOf } from '../agent/turn-usage.ts';
+import type { UsageReport } from '../agent/usage-report.ts';
 import type { SessionCommand } from './session-command.ts';
-
-export interface UsageReport {
-  /** Of all turns; the running one included. */
-  readonly session: SessionSums;
-  /** Of the last turn that ended; absent before the first has. */
-  readonly lastTurn?: TurnUsage;
-  /** Whether anybody said what tokens cost. */
-  readonly priced: boolean;
-  /** Estimated tokens of the next request before its prompt, and the most that the model takes. */
-  readonly context: { readonly tokens: number; readonly window: number };
-}
 
 export function costCommand(report: () => UsageReport): SessionCommand {
   return { ...commandWords('cost'), run: async () => ({ kind: 'text', text: usageText(report()) }) };

@@ -21,7 +21,8 @@ export interface SessionCommandParts {
   readonly usage: () => UsageReport;
   readonly choices: ChoiceControl;
   readonly compact: Compact;
-  readonly undo: UndoCommandParts;
+  /** Absent where nothing can be taken back. */
+  readonly undo?: UndoCommandParts;
   /** The commands that Markdown files make, as they are now. */
   readonly fileCommands: (signal: AbortSignal) => Promise<readonly CommandWords[]>;
 }
@@ -35,8 +36,6 @@ export function sessionCommands(parts: SessionCommandParts): readonly SessionCom
     modeCommand(parts.choices),
     modelCommand(parts.choices),
     planCommand(parts.choices),
-    undoCommand(parts.undo),
-    redoCommand(parts.undo),
-    rewindCommand(parts.undo),
+    ...(parts.undo === undefined ? [] : [undoCommand(parts.undo), redoCommand(parts.undo), rewindCommand(parts.undo)]),
   ];
 }

@@ -6,10 +6,12 @@ import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.
 import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
 import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
-import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask, TurnOutcome } from '../../shared/thread-protocol.ts';
+import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask, SteerOutcome, TurnOutcome } from '../../shared/thread-protocol.ts';
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { type SessionTools, sessionTools } from '../agent/session-tools.ts';
 import type { TurnEnd } from '../agent/turn.ts';
+import type { CommandRunner } from '../commands/command-runner.ts';
+import { withPaths } from '../commands/prompt-links.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { createModel } from '../model/create-model.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
@@ -17,10 +19,12 @@ import { Projector } from '../projection/projector.ts';
 import { tracerFor, type TurnTracer } from '../telemetry/turn-tracer.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
+import { createCommandRunner } from './create-command-runner.ts';
 import { createSessionAgent } from './create-session-agent.ts';
 import { createSessionPermissions } from './create-session-permissions.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import { answerText } from './last-text.ts';
+import { SaidMessages } from './said-messages.ts';
 import { offersPlan, SessionChoosing } from './session-choosing.ts';
 import { SessionJournal, type SessionView } from './session-journal.ts';
 import { SessionScreen } from './session-screen.ts';
@@ -50,8 +54,10 @@ export class AttachedAgent implements SessionApi {
   readonly #permissions: SessionPermissions;
   readonly #choosing: SessionChoosing;
   readonly #agent: ReactLoopAgent;
+  readonly #commands: CommandRunner | undefined;
   readonly #subagents: SubagentRuns;
   readonly #keyedTurns = new KeyedTurns();
+  readonly #said = new SaidMessages();
   readonly #titles: SessionTitles;
   readonly #learn: (event: LogEvent) => void;
   readonly #tracer: TurnTracer | undefined;
@@ -76,6 +82,7 @@ export class AttachedAgent implements SessionApi {
       show: (event) => {
         this.#choosing.noteLogged(event);
         this.#keyedTurns.observe(event);
+        this.#said.observe(event);
         this.#titles.observe(event);
         screen.show(event);
         this.#tracer?.take(event);
@@ -111,6 +118,11 @@ export class AttachedAgent implements SessionApi {
       model,
       choosing: this.#choosing,
     });
+    this.#commands = createCommandRunner(task, thread, {
+      agent: this.#agent,
+      journal: this.#journal,
+      choices: this.#choosing.chosen.control,
+    });
   }
 
   /** Whoever is shown only what was committed takes the answer from the response, too. */
@@ -130,6 +142,7 @@ export class AttachedAgent implements SessionApi {
     this.#permissions.observe(event);
     this.#choosing.observe(event);
     this.#keyedTurns.observe(event);
+    this.#said.observe(event);
     this.#subagents.observe(event);
     this.#tracer?.learn(event);
   }
@@ -163,6 +176,7 @@ export class AttachedAgent implements SessionApi {
 
   async prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void> {
     if (this.#leaving !== undefined) throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
+    this.#said.refuseKnown(options.messageId);
     const stored = storedTurn(options.key, {
       keyedTurns: this.#keyedTurns,
       replay: (onEvent) => this.#journal.replay(onEvent),
@@ -174,11 +188,21 @@ export class AttachedAgent implements SessionApi {
       return;
     }
     this.#runningId = requestId;
-    void this.#agent.send(content, options).then((end) => this.#complete(requestId, end));
+    const send = (said: readonly PromptBlock[], shown?: readonly PromptBlock[]): void =>
+      void this.#agent.send(said, options, shown).then((end) => this.#complete(requestId, end));
+    const said = withPaths(content, this.#task);
+    const answer = (outcome: TurnOutcome): void => this.#finish(requestId, outcome);
+    if (this.#commands?.take(said, options, { answer, send }) !== true) send(said);
+  }
+
+  async steer(requestId: number, content: readonly PromptBlock[], messageId: string): Promise<SteerOutcome> {
+    if (this.#leaving !== undefined || requestId !== this.#runningId || this.#commands?.isRunning === true) return 'not-running';
+    return this.#said.say(messageId, () => this.#agent.steer(withPaths(content, this.#task), messageId));
   }
 
   async cancel(requestId?: number): Promise<void> {
     if (requestId !== undefined && requestId !== this.#runningId) return;
+    this.#commands?.cancel();
     this.#agent.cancel();
     // The background ones, too: who cancels wants everything to stand still.
     this.#subagents.cancelAll();
@@ -210,7 +234,7 @@ export class AttachedAgent implements SessionApi {
   }
 
   async park(): Promise<boolean> {
-    if (this.#agent.status !== 'idle' || this.#subagents.live > 0) return false;
+    if (this.#agent.status !== 'idle' || this.#commands?.isRunning === true || this.#subagents.live > 0) return false;
     if ((await this.#thread.broker.countBackground(this.#task.sessionId)) > 0) return false;
     void this.dispose();
     return true;
@@ -225,7 +249,7 @@ export class AttachedAgent implements SessionApi {
     try {
       this.#titles.stop();
       const subagentsGone = this.#subagents.dispose();
-      await Promise.all([this.#agent.dispose(), this.#subagents.allEnded()]);
+      await Promise.all([this.#commands?.dispose(), this.#agent.dispose(), this.#subagents.allEnded()]);
       // The release is in a hurry with what a child's own graces would hold up.
       await Promise.all([this.#journal.close(), this.#thread.broker.releaseOwner(this.#task.sessionId), subagentsGone]);
     } catch (error) {
@@ -241,7 +265,11 @@ export class AttachedAgent implements SessionApi {
     this.#view.endCards?.();
     const text = this.#answersWithText && end.text !== undefined ? answerText(end.text) : undefined;
     this.#titles.turnEnded(end);
-    this.#answer(requestId, turnOutcome(end, text));
+    this.#finish(requestId, turnOutcome(end, text));
+  }
+
+  #finish(requestId: number, outcome: TurnOutcome): void {
+    this.#answer(requestId, outcome);
     if (this.#runningId === requestId) this.#runningId = undefined;
     if (this.#hooks.afterTurn !== undefined) setImmediate(this.#hooks.afterTurn);
   }
