@@ -76,6 +76,8 @@ export interface PromptOptions {
   readonly priority?: number;
   /** W3C trace context of the caller. */
   readonly traceparent?: string;
+  /** Under which the prompt is logged; a fresh one when absent. */
+  readonly messageId?: string;
 }
 
 export interface PromptKey {

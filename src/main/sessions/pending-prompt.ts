@@ -13,14 +13,14 @@ export class PendingPrompt {
   readonly content: readonly PromptBlock[];
   readonly options: PromptOptions;
   readonly answer: Promise<PromptResult>;
-  /** Main's number for the turn once a thread runs it. */
-  requestId: number | undefined;
   /** Requests that wait for the answer: more than one when they have the same key. */
   waiters = 0;
   /** True once somebody asked for its end; a thread lost after that answers `cancelled`, not an error. */
   cancelRequested = false;
   /** True once the thread has nothing more to do with it, which may be after the answer. */
   unwound = false;
+  #requestId: number | undefined;
+  #waitingForBegin: (() => void)[] = [];
   #settled = false;
   #resolve: (result: PromptResult) => void = () => undefined;
   #reject: (error: ServerError) => void = () => undefined;
@@ -34,6 +34,28 @@ export class PendingPrompt {
     });
     // The answer may be taken up later than it settles.
     this.answer.catch(() => undefined);
+  }
+
+  /** Main's number for the turn once a thread runs it. */
+  get requestId(): number | undefined {
+    return this.#requestId;
+  }
+
+  /** To be called right before the thread is told: what is told to it from then on comes behind the prompt. */
+  begin(requestId: number): void {
+    this.#requestId = requestId;
+    for (const begun of this.#waitingForBegin.splice(0)) begun();
+  }
+
+  /** Fulfils once a thread runs it, or once it has settled without. */
+  async whenBegun(): Promise<void> {
+    if (this.#requestId !== undefined || this.#settled) return;
+    const begun = new Promise<void>((resolve) => this.#waitingForBegin.push(resolve));
+    await Promise.race([begun, this.whenSettled()]);
+  }
+
+  async whenSettled(): Promise<void> {
+    await this.answer.catch(() => undefined);
   }
 
   get settled(): boolean {

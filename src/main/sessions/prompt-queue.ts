@@ -52,6 +52,12 @@ export class PromptQueue {
     return this.#waitFor(this.#join(options.key) ?? this.#start(content, options), signal);
   }
 
+  /** The prompt that runs, or else the next one; none that is to be cancelled. */
+  get front(): PendingPrompt | undefined {
+    for (const prompt of this.#prompts) if (!prompt.settled && !prompt.cancelRequested) return prompt;
+    return undefined;
+  }
+
   /** Ends the running turn and drops the queued ones: each answers `cancelled`. */
   cancel(): void {
     for (const prompt of this.#prompts) this.#cancelOne(prompt);
@@ -157,7 +163,7 @@ export class PromptQueue {
     if (prompt.settled) return;
     const { completions } = this.#parts.threads;
     const { requestId, end } = completions.expectTurn();
-    prompt.requestId = requestId;
+    prompt.begin(requestId);
     this.#parts.turns.started(attached.lane);
     try {
       await attached.call((api) => api.prompt(requestId, prompt.content, prompt.options));

@@ -9,21 +9,23 @@ const longestNotice = 8192;
 
 export interface InboxMessage {
   readonly source: 'steer' | 'notice';
+  /** Under which it is logged, where the client has named it. */
+  readonly messageId?: string;
   readonly content: readonly PromptBlock[];
 }
 
 export class Inbox {
-  #notices: InboxMessage[] = [];
-  #steers: InboxMessage[] = [];
+  readonly #notices: InboxMessage[] = [];
+  readonly #steers: InboxMessage[] = [];
 
   get hasSteers(): boolean {
     return this.#steers.length > 0;
   }
 
   /** Says whether there was room. */
-  addSteer(content: readonly PromptBlock[]): boolean {
+  addSteer(content: readonly PromptBlock[], messageId?: string): boolean {
     if (this.#steers.length >= mostSteers) return false;
-    this.#steers.push({ source: 'steer', content });
+    this.#steers.push({ source: 'steer', content, ...(messageId === undefined ? {} : { messageId }) });
     return true;
   }
 
@@ -33,18 +35,24 @@ export class Inbox {
     if (this.#notices.length > mostNotices) this.#notices.shift();
   }
 
-  /** Takes everything that waits: notices first, so that a person's word stands last. */
-  claim(): readonly InboxMessage[] {
-    const claimed = [...this.#notices, ...this.#steers];
-    this.#notices = [];
-    this.#steers = [];
-    return claimed;
+  /**
+   * Hands out everything that waits: notices first, so that a person's word stands last. What `take` throws at stays here, and all
+   * behind it.
+   */
+  claim(take: (message: InboxMessage) => void): void {
+    handOut(this.#notices, take);
+    handOut(this.#steers, take);
   }
 
-  /** Takes the steers alone; notices wait for the next turn. */
-  claimSteers(): readonly InboxMessage[] {
-    const claimed = this.#steers;
-    this.#steers = [];
-    return claimed;
+  /** The steers alone; notices wait for the next turn. */
+  claimSteers(take: (message: InboxMessage) => void): void {
+    handOut(this.#steers, take);
+  }
+}
+
+function handOut(waiting: InboxMessage[], take: (message: InboxMessage) => void): void {
+  for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+    take(next);
+    waiting.shift();
   }
 }

@@ -96,7 +96,7 @@ function ladderRig(options: { beats: boolean; ends?: boolean }) {
   let beat = 0;
   const log: string[] = [];
   const prompt = new PendingPrompt(text, {});
-  prompt.requestId = 4;
+  prompt.begin(4);
   prompt.cancelRequested = true;
   const lane = {
     threadId: 9,

@@ -102,6 +102,32 @@ for (const [what, stop, kind] of stops) {
   });
 }
 
+t.test('a steer at every single await is said once if it was taken, to a step of that turn, and never if it was not', async (t) => {
+  const points = await pointsOf(scenario);
+  const taken: number[] = [];
+  for (let at = 1; at <= points; at += 1) {
+    const rig = busyRig(scenario());
+    let outcome: string | undefined;
+    rig.onPoint = (count) => {
+      if (count === at) outcome = rig.agent.steer(prompt('also this'), 'mine');
+    };
+    const end = await endOf(rig, rig.agent.send(prompt('go')));
+    t.match(end.reason, { kind: 'completed' }, 'a message makes no turn fail');
+    const said = rig.of('user/message').filter(({ messageId }) => messageId === 'mine');
+    t.strictSame([outcome, said.length], outcome === 'injected' ? ['injected', 1] : ['not-running', 0], `await ${at}`);
+    if (outcome === 'injected') {
+      taken.push(at);
+      t.ok(
+        rig.requests.some(({ messages }) => messages.some((message) => message.role === 'user' && message.text === 'also this')),
+        `await ${at}: a step reads it`,
+      );
+    }
+    assertLegal(rig);
+    await assertUsable(rig);
+  }
+  t.ok(taken.length > points - 5, `${taken.length} of ${points} were taken`);
+});
+
 t.test('a cancel at every single await of a compaction leaves a history that works', async (t) => {
   const history = () => [say('a'.repeat(6000)), say('b'.repeat(6000))];
   const filling = () => [fail('CONTEXT_WINDOW'), say('They talked.'), say('Here it is.')];
@@ -212,10 +238,11 @@ t.test('500 random mixes of answers, faults and interventions', async (t) => {
   const kinds = new Set<string>();
   const property = fc.asyncProperty(fc.array(reply, { maxLength: 6 }), fc.array(action, { maxLength: 5 }), async (script, actions) => {
     const rig = busyRig(script);
+    const steered: string[] = [];
     const sent = [rig.agent.send(prompt('go'))];
     let ends = 0;
     rig.onPoint = (count) => {
-      for (const { what } of actions.filter(({ at }) => at === count)) act(rig, sent, what);
+      for (const { what } of actions.filter(({ at }) => at === count)) act(rig, { sent, steered }, what);
     };
     for (let i = 0; i < sent.length; i += 1) {
       const end = await endOf(rig, sent[i] as Promise<TurnEnd>);
@@ -227,14 +254,19 @@ t.test('500 random mixes of answers, faults and interventions', async (t) => {
     assertLegal(rig, { open: true });
     await assertUsable(rig);
     if (rig.sleepers.size > 0) throw new Error('a timer is left');
+    const said = rig.of('user/message').filter(({ source }) => source === 'steer');
+    if (said.map(({ messageId }) => messageId).join() !== steered.join()) throw new Error('a message was lost, doubled or overtaken');
   });
   await fc.assert(property, { numRuns: 500 });
   t.ok(kinds.size >= 5, [...kinds].join());
 });
 
-function act(rig: AgentRig, sent: Promise<TurnEnd>[], what: string): void {
+function act(rig: AgentRig, { sent, steered }: { sent: Promise<TurnEnd>[]; steered: string[] }, what: string): void {
   if (what === 'cancel') rig.agent.cancel();
-  if (what === 'steer') rig.agent.steer(prompt('steer'));
+  if (what === 'steer') {
+    const id = `steer-${rig.points.length}-${steered.length}`;
+    if (rig.agent.steer(prompt('steer'), id) === 'injected') steered.push(id);
+  }
   if (what === 'notice') rig.agent.notice('notice');
   if (what === 'send') sent.push(rig.agent.send(prompt('more')));
   if (what === 'refuse') rig.refuse = () => true;

@@ -80,12 +80,12 @@ t.test('sends while running are turns of their own, in order', async (t) => {
 
 t.test('a steer joins the running turn at its next step; a notice waits without waking', async (t) => {
   const rig = new AgentRig([say('first'), say('second'), say('third')]);
-  t.equal(rig.agent.steer(prompt('too early')), 'refused');
+  t.equal(rig.agent.steer(prompt('too early')), 'not-running');
   rig.agent.notice('task 7 ended');
   t.equal(rig.events.length, 0);
   let steered: string | undefined;
   rig.onPoint = () => {
-    steered ??= rig.deltas.length > 0 ? rig.agent.steer(prompt('also this')) : undefined;
+    steered ??= rig.deltas.length > 0 ? rig.agent.steer(prompt('also this'), 'named') : undefined;
   };
   const end = await rig.agent.send(prompt('go'));
   t.equal(steered, 'injected');
@@ -94,7 +94,8 @@ t.test('a steer joins the running turn at its next step; a notice waits without 
     rig.of('user/message').map((message) => message.source),
     ['prompt', 'notice', 'steer'],
   );
-  t.equal(rig.agent.steer(prompt('too late')), 'refused');
+  t.equal(rig.of('user/message').at(-1)?.messageId, 'named');
+  t.equal(rig.agent.steer(prompt('too late')), 'not-running');
   assertLegal(rig);
 });
 
@@ -196,7 +197,7 @@ t.test('dispose ends everything as disposed, once, for good', async (t) => {
   t.match(rig.of('turn/end'), [{ reason: { kind: 'disposed' } }]);
   t.match(await Promise.all(ends), [{ reason: { kind: 'disposed' } }, { reason: { kind: 'disposed' } }]);
   t.match(await rig.agent.send(prompt('c')), { turn: 0, reason: { kind: 'disposed' } });
-  t.equal(rig.agent.steer(prompt('d')), 'refused');
+  t.equal(rig.agent.steer(prompt('d')), 'not-running');
   t.equal(rig.agent.status, 'disposed');
   assertLegal(rig);
 });
