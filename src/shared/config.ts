@@ -5,6 +5,7 @@
  * the parts they need as plain data.
  */
 import type { PermissionMode } from './events.ts';
+import type { McpTimes } from './mcp-protocol.ts';
 import type { PolicyRules } from './policy-rules.ts';
 import type { Prices, Sampling } from './session-options.ts';
 import type { SubagentProvider } from './subagent-protocol.ts';
@@ -60,6 +61,11 @@ export interface TurnBudget {
   readonly maxWallMs: number;
 }
 
+/** Of the MCP servers that clients give to sessions. `firstWaitMs`: how long the first turn waits for those that are being connected to. */
+export interface McpSettings extends McpTimes {
+  readonly firstWaitMs: number;
+}
+
 /** What a session thread needs to host a session. Plain data. */
 export interface SessionSettings {
   readonly profile: Profile;
@@ -86,6 +92,7 @@ export interface SessionSettings {
   readonly maxUpdatesPerSecond: number;
   /** Default time limit of one command. */
   readonly commandTimeoutMs: number;
+  readonly mcp: McpSettings;
   /** Absolute path of the ripgrep binary; `undefined` when it is not installed. */
   readonly ripgrepPath: string | undefined;
   /** The rules of unattended work; `undefined` leaves everything to the mode. */
@@ -94,9 +101,14 @@ export interface SessionSettings {
   readonly prices: Prices | undefined;
   /** The agents that this one may delegate to; without any there is no `subagent` tool. */
   readonly subagents: readonly SubagentProvider[];
+  /** `off`: what files held is not kept, and an undo concerns the conversation alone. */
+  readonly undo: 'files' | 'off';
   /** Whether turns are traced for OpenTelemetry. */
   readonly trace: boolean;
 }
+
+/** The settings of a session that hang on the key to its model. Holds a key: never log or echo it. */
+export type ModelAccess = Pick<SessionSettings, 'model' | 'models' | 'prices'>;
 
 /** How many model calls run at once over all sessions, by provider key. */
 export interface LimiterConfig {

@@ -19,6 +19,7 @@ import type { Chosen, SessionChoices } from './session-choices.ts';
 import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentApi } from './subagent-protocol.ts';
 import type { TraceServices } from './turn-trace.ts';
+import type { RewindOutcome, RewindRequest } from './undo-protocol.ts';
 
 /** The payload of a piscina task. */
 export interface SessionTask {
@@ -167,6 +168,18 @@ export type LoadOutcome = { readonly ok: true; readonly chosen: Chosen } | { rea
 export interface SessionApi {
   /** Starts a turn. Fulfils once accepted; the end comes as a completion. One turn at a time: main keeps the queue. */
   prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void>;
+  /**
+   * Puts a message into the turn of `requestId` at its next step. `messageId` names it in the log.
+   *
+   * @throws ServerError INVALID_PARAMS when the session has a message of this id already
+   */
+  steer(requestId: number, content: readonly PromptBlock[], messageId: string): Promise<SteerOutcome>;
+  /**
+   * Goes back to before the prompt of a message. For while no prompt runs, and none is started.
+   *
+   * @throws ServerError SESSION_BUSY, INVALID_PARAMS, SESSION_READ_ONLY, LOG_WRITE_FAILED
+   */
+  rewind(request: RewindRequest): Promise<RewindOutcome>;
   /** Cancels the running turn, if `requestId` is the running one or omitted. */
   cancel(requestId?: number): Promise<void>;
   /** Effective from the next call of a tool. @throws ServerError LOG_WRITE_FAILED */
@@ -190,6 +203,9 @@ export interface ChoiceMade {
   /** The batch that tells the client: main writes that one before it answers. */
   readonly afterBatch: number;
 }
+
+/** `full`: too many wait for the next step. `not-running`: the turn has ended, or is none that a person could speak into. */
+export type SteerOutcome = 'injected' | 'full' | 'not-running';
 
 export interface PermissionRequest {
   readonly sessionId: string;

@@ -4,7 +4,7 @@
  * Flag over variable over file over default. Everything is checked before the server does anything.
  */
 import { isAbsolute, join } from 'node:path';
-import type { LimiterConfig, ServerConfig } from '../../shared/config.ts';
+import type { LimiterConfig, ModelAccess, ServerConfig } from '../../shared/config.ts';
 import { takesImages } from '../../shared/model-images.ts';
 import type { PolicyRules } from '../../shared/policy-rules.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
@@ -15,7 +15,7 @@ import { offeredModels } from './offered-models.ts';
 import { choosePrices, type PriceChoice, priceSettings } from './prices.ts';
 import { type ConfigFile, readConfigFile, userConfigDirectory } from './read-config-file.ts';
 import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
-import { type ModelChoice, selectModel } from './select-model.ts';
+import { type ModelChoice, selectModel, type StoredKeyLookup } from './select-model.ts';
 import { readPolicyFile } from './policy/read-policy-file.ts';
 import { availableSubagents } from './subagents/parse-subagents.ts';
 
@@ -29,6 +29,8 @@ export interface ConfigRequest extends Surroundings {
   readonly version: string;
   /** Absolute path of the ripgrep binary; `undefined` when it is not installed. */
   readonly ripgrepPath: string | undefined;
+  /** Looks for stored keys; absent where there are none. */
+  readonly storedKey?: StoredKeyLookup;
 }
 
 /** A setting as it took effect; `value` is `undefined` where the key has no value at all. */
@@ -45,6 +47,8 @@ export interface LoadedConfig {
   readonly file: ConfigFile | undefined;
   readonly choice: ModelChoice;
   readonly prices: PriceChoice;
+  /** What takes the place of the choice in new sessions once a key is stored; absent where that changes nothing. */
+  readonly withKey?: ModelAccess;
 }
 
 function merge(layers: readonly Layer[]): Map<KeyName, Given> {
@@ -140,7 +144,8 @@ function toServerConfig(
     agentName: need('agent_name'),
     agentVersion: need('agent_version'),
     logLevel: need('log_level'),
-    limiter: limiterOf(all, choice),
+    // The limits of the provider that a key would lead to: the built-in model has none.
+    limiter: limiterOf(all, choice.withKey ?? choice),
     metricsPort: all.metrics_port,
     otlpEndpoint: all.otlp_endpoint,
     session: {
@@ -165,10 +170,17 @@ function toServerConfig(
       maxParallelToolCalls: need('max_parallel_tool_calls'),
       maxUpdatesPerSecond: need('max_updates_per_second'),
       commandTimeoutMs: need('command_timeout_ms'),
+      mcp: {
+        connectMs: need('mcp_connect_timeout_ms'),
+        firstWaitMs: need('mcp_first_wait_ms'),
+        callMs: need('mcp_call_timeout_ms'),
+        idleMs: need('mcp_idle_ms'),
+      },
       ripgrepPath: request.ripgrepPath,
       policy: all.policy,
       prices: choosePrices(all, choice.model).prices,
       subagents: availableSubagents(all.subagents, need('delegate')),
+      undo: need('undo'),
       trace: all.otlp_endpoint !== undefined,
     },
   };
@@ -177,6 +189,11 @@ function toServerConfig(
 function inUserDirectory(around: Surroundings, name: string): string | undefined {
   const directory = userConfigDirectory(around);
   return directory === undefined ? undefined : join(directory, name);
+}
+
+function accessOf(settings: Settings, choice: ModelChoice): ModelAccess {
+  const { model } = choice;
+  return { model, models: offeredModels(settings, choice), prices: choosePrices(settings, model).prices };
 }
 
 /**
@@ -191,7 +208,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   for (const name of keyNames) values[name] = given.get(name)?.value ?? specOf(name).default;
   // Each value was checked against its own row of the table.
   const completed = complete(values, request);
-  const choice = selectModel(completed, request.env);
+  const choice = selectModel(completed, request.env, request.storedKey);
   const prices = choosePrices(completed, choice.model);
   const effective: Settings = { ...completed, ...modelSettings(choice), ...priceSettings(prices) };
   const settings = keyNames.map((name): EffectiveSetting => {
@@ -210,5 +227,6 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
     file,
     choice,
     prices,
+    ...(choice.withKey === undefined ? {} : { withKey: accessOf(completed, choice.withKey) }),
   };
 }

@@ -8,6 +8,7 @@ import type { ModelAdapter, ModelFailure, ToolSchema } from '../model/model-adap
 import type { PermissionGate } from '../permission/permission-gate.ts';
 import type { SessionInstructions } from '../workspace/session-instructions.ts';
 import type { AnyTool, ToolContext } from '../tools/tool.ts';
+import type { FileSnapshots } from '../undo/file-snapshots.ts';
 import type { Sleep } from './abortable-sleep.ts';
 import type { History } from './history.ts';
 import type { Inbox } from './inbox.ts';
@@ -45,7 +46,7 @@ export interface AgentDependencies {
   readonly tools: ToolSet;
   readonly journal: Journal;
   readonly permissions: PermissionGate;
-  readonly toolParts: Pick<ToolContext, 'broker' | 'files' | 'roots' | 'spillDir' | 'plan' | 'subagents'>;
+  readonly toolParts: Pick<ToolContext, 'broker' | 'editor' | 'files' | 'roots' | 'spillDir' | 'plan' | 'subagents'>;
   readonly settings: Pick<
     SessionSettings,
     'systemPrompt' | 'budget' | 'prices' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'
@@ -59,6 +60,8 @@ export interface AgentDependencies {
   readonly nextDelay: NextDelay;
   /** What the model has to hear before its next step; asked once for each. Absent where there is never anything. */
   readonly stepNotice?: () => string | undefined;
+  /** Keeps what files hold before tools change them; absent where nothing is kept. */
+  readonly snapshots?: Pick<FileSnapshots, 'keep'>;
   /** Attempts a model call may take, the first included; told to the client with every retry. */
   readonly maxAttempts: number;
   /** `undefined` when there is room for more streamed text; else a promise for it. An aborted `signal` ends the wait at once. */

@@ -61,6 +61,12 @@ export class ReactLoopAgent {
     return this.#context.history;
   }
 
+  /** An undo has logged this, past the turns: files, and what the model was told, may be as they once were. */
+  noteUndo(event: LogEvent): void {
+    this.#context.instructions?.observe(event);
+    this.#context.toolParts.editor?.noteWork();
+  }
+
   /** The number of the last turn that started; `0` before the first. */
   get turn(): number {
     return this.#context.history.turn;

@@ -2,7 +2,8 @@
  * One tool call, from the permission to its outcome. Never rejects: whatever happens becomes the result the model reads.
  */
 import type { JsonValue } from '../../shared/errors.ts';
-import type { AnyTool, ToolContext, ToolOutcome } from '../tools/tool.ts';
+import type { EventInput } from '../../shared/events.ts';
+import type { AnyTool, ToolAccess, ToolContext, ToolOutcome } from '../tools/tool.ts';
 import type { AgentContext } from './agent-context.ts';
 import { headOf, prunedText } from './pruned-text.ts';
 import { abandoned, settleOrAbandon, stopGraceMs } from './settle-or-abandon.ts';
@@ -61,11 +62,17 @@ async function askPermission(
   const question = { turn: scope.turn, callId, toolName: tool.name, access, view, rawInput: args as JsonValue };
   try {
     const decision = await context.permissions.decide(question, scope.signal);
+    if (decision.allowed && worksOnTheDisk(access)) context.toolParts.editor?.noteWork();
     return decision.allowed ? { network: decision.network } : { text: decision.text, isError: true, code: decision.code };
   } catch {
     // The gate promises not to reject; one that breaks must not open.
     return { text: 'Error: not run, because permission could not be asked for.', isError: true, code: 'PERMISSION_UNAVAILABLE' };
   }
+}
+
+/** Whether a call may change files past the file tools. */
+function worksOnTheDisk({ kind }: ToolAccess): boolean {
+  return kind !== 'none' && kind !== 'read' && kind !== 'write';
 }
 
 /** The start must be on the disk before the body acts, else a crash would hide that it ever began. Says why it is not. */
@@ -97,6 +104,7 @@ function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall
     commandTimeoutMs: context.settings.commandTimeoutMs,
     ripgrepPath: context.settings.ripgrepPath,
     ...liveOutput(context, scope, call.callId, life),
+    ...snapshots(context, scope, call.callId),
     writeTodos: (todos) => {
       if (!life.over) scope.record({ type: 'todo/write', data: { todos } });
     },
@@ -117,6 +125,16 @@ function liveOutput(
     if (!life.over) live.output(callId, text);
   };
   return { live: { paceMs: live.outputPaceMs, whenWritable: () => whenWritable(scope.signal), show } };
+}
+
+/** A call that was given up must change nothing any more, for its turn has ended in the log. */
+function snapshots({ snapshots }: AgentContext, scope: TurnScope, callId: string): Pick<ToolContext, 'keepBefore'> {
+  if (snapshots === undefined) return {};
+  const record = (event: EventInput): void => {
+    scope.signal.throwIfAborted();
+    scope.record(event);
+  };
+  return { keepBefore: (change) => snapshots.keep(change, { turn: scope.turn, callId }, { record, barrier: () => scope.barrier() }) };
 }
 
 const notRun: ToolOutcome = { text: 'Error: not run, because the turn ended first.', isError: true, code: 'ABORTED_BEFORE_DISPATCH' };

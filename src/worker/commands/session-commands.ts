@@ -22,7 +22,7 @@ export interface SessionCommandParts {
   readonly choices: ChoiceControl;
   readonly compact: Compact;
   /** Absent where nothing can be taken back. */
-  readonly undo?: UndoCommandParts;
+  readonly undo: UndoCommandParts;
   /** The commands that Markdown files make, as they are now. */
   readonly fileCommands: (signal: AbortSignal) => Promise<readonly CommandWords[]>;
 }
@@ -36,6 +36,8 @@ export function sessionCommands(parts: SessionCommandParts): readonly SessionCom
     modeCommand(parts.choices),
     modelCommand(parts.choices),
     planCommand(parts.choices),
-    ...(parts.undo === undefined ? [] : [undoCommand(parts.undo), redoCommand(parts.undo), rewindCommand(parts.undo)]),
+    undoCommand(parts.undo),
+    redoCommand(parts.undo),
+    rewindCommand(parts.undo),
   ];
 }

@@ -11,6 +11,7 @@ import type { EventData, EventInput, PermissionMode } from '../../shared/events.
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
 import type { Journal } from '../agent/journal.ts';
 import { titleLine } from '../display/title-line.ts';
+import type { RestoreVerdict } from '../undo/restored-files.ts';
 import { type AskOutcome, askOnce } from './ask-once.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
 import { askedByPolicy, denied, deniedByPolicy, networkNotCut, type Refusal, reasonOfRule, refusals } from './permission-texts.ts';
@@ -29,6 +30,7 @@ import { hiddenPlaces } from './hidden-places.ts';
 import { KeptAnswers, type KeptRejection } from './kept-answers.ts';
 import { nothingLasts, optionIds, permissionOptions, type PermissionOptions, whatLasts } from './permission-options.ts';
 import { resolveAccess } from './resolve-access.ts';
+import { undoToolName, undoVerdict } from './undo-verdict.ts';
 import type { LastingGrants } from './workspace-grants.ts';
 
 export interface SessionPermissionsOptions {
@@ -105,8 +107,23 @@ export class SessionPermissions implements PermissionGate {
     }
   }
 
+  /** What an undo needs for writing this path, which nobody is asked about. Never rejects. */
+  async verdictOnUndo(path: string): Promise<RestoreVerdict> {
+    try {
+      const access = await resolveAccess({ kind: 'write', paths: [path] }, this.#policies.length > 0);
+      return undoVerdict(access, {
+        mode: this.#mode,
+        policies: this.#policies,
+        context: this.#context,
+        isRejected: (what) => this.#kept.hasRejections && this.#rejectionOf({ toolName: undoToolName }, what) !== undefined,
+      });
+    } catch {
+      return { kind: 'deny', why: 'it cannot be known whether it may be changed' };
+    }
+  }
+
   /** Holds in every mode and under every policy: between a yes of theirs and a no of the person the stricter word counts. */
-  #rejectionOf({ toolName }: PermissionCall, access: ResolvedAccess): KeptRejection | undefined {
+  #rejectionOf({ toolName }: Pick<PermissionCall, 'toolName'>, access: ResolvedAccess): KeptRejection | undefined {
     const each = access.kind === 'read' || access.kind === 'write' ? access.paths.map((path) => pathGrant(access.kind, [path])) : [];
     return this.#kept.rejectionOf([grantFor(access, toolName), ...each].map(({ key }) => key));
   }
@@ -114,6 +131,10 @@ export class SessionPermissions implements PermissionGate {
   get #places(): Pick<PolicyContext, 'cwd' | 'roots' | 'ownDirectories'> {
     const { cwd, roots = [cwd], ownDirectories } = this.#options;
     return { cwd, roots, ...(ownDirectories === undefined ? {} : { ownDirectories }) };
+  }
+
+  get #context(): PolicyContext {
+    return { ...this.#places, grants: { has: (key) => this.#kept.allowanceOf(key) !== undefined } };
   }
 
   get #policies(): NonNullable<SessionPermissionsOptions['policies']> {
@@ -167,7 +188,7 @@ export class SessionPermissions implements PermissionGate {
     access: ResolvedAccess,
     signal: AbortSignal,
   ): Promise<PermissionDecision> {
-    const verdict = decideAccess(mode, access, { ...this.#places, grants: { has: (key) => this.#kept.allowanceOf(key) !== undefined } });
+    const verdict = decideAccess(mode, access, this.#context);
     switch (verdict.kind) {
       case 'allow':
         return { allowed: true };

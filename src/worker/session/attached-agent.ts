@@ -6,6 +6,7 @@ import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.
 import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
 import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
+import type { RewindOutcome, RewindRequest } from '../../shared/undo-protocol.ts';
 import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask, SteerOutcome, TurnOutcome } from '../../shared/thread-protocol.ts';
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { type SessionTools, sessionTools } from '../agent/session-tools.ts';
@@ -15,7 +16,6 @@ import { withPaths } from '../commands/prompt-links.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { createModel } from '../model/create-model.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
-import { Projector } from '../projection/projector.ts';
 import { tracerFor, type TurnTracer } from '../telemetry/turn-tracer.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
@@ -25,11 +25,14 @@ import { createSessionPermissions } from './create-session-permissions.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import { answerText } from './last-text.ts';
 import { SaidMessages } from './said-messages.ts';
+import { attachedEvent, noteSharing } from './session-attach.ts';
 import { offersPlan, SessionChoosing } from './session-choosing.ts';
 import { SessionJournal, type SessionView } from './session-journal.ts';
+import { sessionProjector } from './session-projector.ts';
 import { SessionScreen } from './session-screen.ts';
 import { SessionTitles } from './session-titles.ts';
 import { createSubagentRuns, usableSubagents } from './session-subagents.ts';
+import { SessionUndo } from './session-undo.ts';
 import { createSessionView } from './session-view.ts';
 import { storedTurn } from './stored-turn.ts';
 import type { ThreadContext } from './thread-context.ts';
@@ -55,6 +58,7 @@ export class AttachedAgent implements SessionApi {
   readonly #choosing: SessionChoosing;
   readonly #agent: ReactLoopAgent;
   readonly #commands: CommandRunner | undefined;
+  readonly #undo: SessionUndo;
   readonly #subagents: SubagentRuns;
   readonly #keyedTurns = new KeyedTurns();
   readonly #said = new SaidMessages();
@@ -75,7 +79,7 @@ export class AttachedAgent implements SessionApi {
       this.#reportLeft = resolve;
     });
     this.#tracer = tracerFor(task, thread.main);
-    const projector = this.#projector(false);
+    const projector = sessionProjector(task, (name) => this.#tools.get(name), false);
     const screen = createSessionView(task, thread, { projector, tools: (name) => this.#tools.get(name) });
     this.#view = screen;
     this.#journal = new SessionJournal({
@@ -109,7 +113,11 @@ export class AttachedAgent implements SessionApi {
       mode: () => this.#permissions.mode,
       agent: () => this.#agent,
     });
+    this.#undo = new SessionUndo(task, () => {
+      return { journal: this.#journal, permissions: this.#permissions, agent: this.#agent, tools: this.#tools };
+    });
     this.#agent = createSessionAgent(task, thread, {
+      undo: this.#undo,
       tools: this.#tools,
       journal: this.#journal,
       permissions: this.#permissions,
@@ -122,7 +130,12 @@ export class AttachedAgent implements SessionApi {
       agent: this.#agent,
       journal: this.#journal,
       choices: this.#choosing.chosen.control,
+      undo: { cwd: task.cwd, rewinder: this.#undo.rewinder },
     });
+  }
+
+  get #isBusy(): boolean {
+    return this.#agent.status !== 'idle' || this.#commands?.isRunning === true || this.#undo.isRunning;
   }
 
   /** Whoever is shown only what was committed takes the answer from the response, too. */
@@ -147,31 +160,20 @@ export class AttachedAgent implements SessionApi {
     this.#tracer?.learn(event);
   }
 
+  /** Once all were taken in. @throws ServerError LOG_CORRUPT */
+  settle(log: EventLog): Promise<void> {
+    return this.#undo.settleHistory(log);
+  }
+
   /** From here on the session writes its log. @throws ServerError LOG_WRITE_FAILED */
   start(log: EventLog): void {
     this.#journal.open(log);
     this.#titles.opened();
     const isNew = log.eventCount === 0;
-    const sharedWith = this.#thread.sessionIds.size;
-    const { additionalDirectories = [] } = this.#task;
-    this.#journal.append({
-      type: 'thread/attached',
-      data: {
-        epoch: log.epoch,
-        threadId: this.#thread.threadId,
-        isolation: this.#task.isolation,
-        pid: process.pid,
-        sharedWith,
-        ...(additionalDirectories.length === 0 ? {} : { additionalDirectories }),
-      },
-    });
+    this.#journal.append(attachedEvent(this.#task, this.#thread, log.epoch));
     if (isNew) this.#choosing.begin(this.#task);
     this.#subagents.resume();
-    // A session that works for another one shares its thread on purpose.
-    if (this.#task.isolation === 'dedicated' && sharedWith > 0 && this.#task.audience === undefined) {
-      const { sessionId } = this.#task;
-      void this.#thread.main.log('info', `every thread is taken: session ${sessionId} shares one with ${sharedWith} others`);
-    }
+    noteSharing(this.#task, this.#thread);
   }
 
   async prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void> {
@@ -193,6 +195,10 @@ export class AttachedAgent implements SessionApi {
     const said = withPaths(content, this.#task);
     const answer = (outcome: TurnOutcome): void => this.#finish(requestId, outcome);
     if (this.#commands?.take(said, options, { answer, send }) !== true) send(said);
+  }
+
+  rewind(request: RewindRequest): Promise<RewindOutcome> {
+    return this.#undo.rewindTo(request, this.#isBusy);
   }
 
   async steer(requestId: number, content: readonly PromptBlock[], messageId: string): Promise<SteerOutcome> {
@@ -234,7 +240,7 @@ export class AttachedAgent implements SessionApi {
   }
 
   async park(): Promise<boolean> {
-    if (this.#agent.status !== 'idle' || this.#commands?.isRunning === true || this.#subagents.live > 0) return false;
+    if (this.#isBusy || this.#subagents.live > 0) return false;
     if ((await this.#thread.broker.countBackground(this.#task.sessionId)) > 0) return false;
     void this.dispose();
     return true;
@@ -249,7 +255,7 @@ export class AttachedAgent implements SessionApi {
     try {
       this.#titles.stop();
       const subagentsGone = this.#subagents.dispose();
-      await Promise.all([this.#commands?.dispose(), this.#agent.dispose(), this.#subagents.allEnded()]);
+      await Promise.all([this.#commands?.dispose(), this.#undo.dispose(), this.#agent.dispose(), this.#subagents.allEnded()]);
       // The release is in a hurry with what a child's own graces would hold up.
       await Promise.all([this.#journal.close(), this.#thread.broker.releaseOwner(this.#task.sessionId), subagentsGone]);
     } catch (error) {
@@ -281,17 +287,13 @@ export class AttachedAgent implements SessionApi {
 
   async #replayLog(): Promise<LoadOutcome> {
     try {
-      const screen = new SessionScreen({ sessionId: this.#task.sessionId, projector: this.#projector(true), outbox: this.#thread.outbox });
+      const projector = sessionProjector(this.#task, (name) => this.#tools.get(name), true);
+      const screen = new SessionScreen({ sessionId: this.#task.sessionId, projector, outbox: this.#thread.outbox });
       await this.#journal.replay((event) => screen.replay(event));
       screen.showTitle(this.#titles.unlogged);
       return { ok: true, chosen: this.chosen };
     } catch (error) {
       return { ok: false, error: toWireError(error) };
     }
-  }
-
-  #projector(replay: boolean): Projector {
-    const { sessionId, cwd, client, settings } = this.#task;
-    return new Projector({ sessionId, cwd, client, profile: settings.profile, settings, tools: (name) => this.#tools.get(name), replay });
   }
 }

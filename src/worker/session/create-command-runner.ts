@@ -17,7 +17,7 @@ export interface CommandSessionParts {
   readonly agent: ReactLoopAgent;
   readonly journal: SessionJournal;
   readonly choices: ChoiceControl;
-  readonly undo?: UndoCommandParts;
+  readonly undo: UndoCommandParts;
 }
 
 /** `undefined` where no person types: a text that begins with a slash is then a text like any other. */
@@ -30,7 +30,7 @@ export function createCommandRunner(task: SessionTask, thread: ThreadContext, pa
     usage: () => agent.usage(),
     compact: (instructions) => agent.compact(instructions),
     choices,
-    ...(undo === undefined ? {} : { undo }),
+    undo,
     fileCommands: (signal) => files.list(signal),
   });
   return new CommandRunner({

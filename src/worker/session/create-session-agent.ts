@@ -13,10 +13,10 @@ import { nextDelay } from '../model/retry-policy.ts';
 import { slotsFor } from '../model-slots/session-slots.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
-import { FileObservations } from '../tools/file-observations.ts';
 import type { SessionChoosing } from './session-choosing.ts';
 import type { SessionJournal } from './session-journal.ts';
-import { createSessionInstructions } from './session-workspace.ts';
+import type { SessionUndo } from './session-undo.ts';
+import { createEditorFiles, createSessionInstructions } from './session-workspace.ts';
 import type { ThreadContext } from './thread-context.ts';
 
 /** Attempts of a model call that has no configured number: the built-in models fail only when a script says so. */
@@ -31,6 +31,7 @@ export interface SessionAgentParts {
   readonly live: LiveView | undefined;
   readonly model: ModelAdapter;
   readonly choosing: SessionChoosing;
+  readonly undo: SessionUndo;
 }
 
 export function createSessionAgent(task: SessionTask, thread: ThreadContext, parts: SessionAgentParts): ReactLoopAgent {
@@ -41,6 +42,7 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
   const maxAttempts = remote === undefined ? builtInAttempts : remote.maxRetries + 1;
   const maxRetryAfterMs = remote?.maxRetryAfterMs ?? builtInRetryAfterMs;
   const instructions = createSessionInstructions(task, thread);
+  const editor = createEditorFiles(task, thread, subagents);
   return new ReactLoopAgent({
     sessionId,
     cwd,
@@ -51,11 +53,13 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
     stepNotice: () => choosing.nextNotice(),
     journal,
     permissions,
+    ...(parts.undo.snapshots === undefined ? {} : { snapshots: parts.undo.snapshots }),
     ...(instructions === undefined ? {} : { instructions }),
     toolParts: {
       broker,
-      files: new FileObservations(),
+      files: parts.undo.files,
       roots: workspaceRoots(task),
+      ...(editor === undefined ? {} : { editor }),
       spillDir,
       subagents,
       ...(choosing.plan === undefined ? {} : { plan: choosing.plan }),

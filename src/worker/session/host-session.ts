@@ -72,6 +72,7 @@ async function goOnWith(task: SessionTask, thread: ThreadContext, afterTurn: (()
 /** A disk that takes no more refuses the session: then the log, and its lock above all, is given back. */
 async function startOn(agent: AttachedAgent, log: EventLog): Promise<void> {
   try {
+    await agent.settle(log);
     agent.start(log);
   } catch (error) {
     // The log was never written by this session, so its close has nothing of it to report.

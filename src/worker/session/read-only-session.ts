@@ -6,7 +6,7 @@ import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent } from '../../shared/events.ts';
 import { type Chosen, chosenAfter } from '../../shared/session-choices.ts';
 import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
-import { isLockHeld } from '../log/session-lock.ts';
+import { isLockHeld } from '../../shared/log/session-lock.ts';
 import { Projector } from '../projection/projector.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
 import { LogFollower } from './log-follower.ts';
@@ -57,11 +57,19 @@ export class ReadOnlySession implements SessionApi {
     throw readOnly();
   }
 
+  async steer(): Promise<never> {
+    throw readOnly();
+  }
+
   async setMode(): Promise<ChoiceMade> {
     throw readOnly();
   }
 
   async setChoices(): Promise<ChoiceMade> {
+    throw readOnly();
+  }
+
+  async rewind(): Promise<never> {
     throw readOnly();
   }
 

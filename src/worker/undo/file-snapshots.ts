@@ -74,6 +74,7 @@ export class FileSnapshots {
       log.record(event);
       await log.barrier();
     } catch (error) {
+      if (error instanceof Error && error.name === 'AbortError') throw error;
       // In a turn whoever keeps the log has the reason already, and ends the turn with it.
       throw new SnapshotLogFault(change.shownPath, error);
     }

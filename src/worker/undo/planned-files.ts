@@ -44,7 +44,8 @@ function plannedFile(path: string, changes: readonly [RecordedChange, ...Recorde
   let previous: RecordedChange | undefined;
   let directories: string[] = [];
   for (const change of changes) {
-    if (previous !== undefined && ownerOf(previous) !== ownerOf(change)) mixed ||= !statesBehind(previous).some((state) => isSameState(state, change.before));
+    if (previous !== undefined && ownerOf(previous) !== ownerOf(change))
+      mixed ||= !statesBehind(previous).some((state) => isSameState(state, change.before));
     if (change.before === null) directories.push(...(change.directories ?? []));
     // Its directories went with it, as far as they were empty; what is there later is somebody else's.
     if (change.after === null) directories = [];

@@ -85,7 +85,12 @@ async function restoreFile(file: PlannedFile, parts: RestoreParts): Promise<File
   } catch (error) {
     if (error instanceof SnapshotLogFault) throw error.reason;
     if (context.signal.aborted) throw error;
-    return left(path, faultOutcome(error, 'it', cwd).text.replace(/^Error: /, '').replace(/\.$/, ''));
+    return left(
+      path,
+      faultOutcome(error, 'it', cwd)
+        .text.replace(/^Error: /, '')
+        .replace(/\.$/, ''),
+    );
   }
 }
 

@@ -118,9 +118,7 @@ export class Rewinder {
     if (refusal !== undefined) throw new ServerError('SESSION_READ_ONLY', refusal);
     const turns = turnsConcerned(timeline, base, kind);
     // Before anything is changed: a log that cannot be read again must not leave a history that is not its own.
-    const anew = history.rewinds.isInMemory(base)
-      ? undefined
-      : await rebuiltHistory(history.rewinds.list, base, this.#parts.replay);
+    const anew = history.rewinds.isInMemory(base) ? undefined : await rebuiltHistory(history.rewinds.list, base, this.#parts.replay);
     options.signal.throwIfAborted();
     const started = record({ type: 'undo/start', data: { kind, base, files: options.files, force: options.force } });
     await barrier();

@@ -14,7 +14,10 @@ export function workNotUndone(
   return [...new Set(open.flatMap((call) => wordsFor(call, accessOf) ?? []))];
 }
 
-function wordsFor({ name, arguments: text, failed }: StartedCall, accessOf: (toolName: string, args: unknown) => ToolAccess | undefined): string | undefined {
+function wordsFor(
+  { name, arguments: text, failed }: StartedCall,
+  accessOf: (toolName: string, args: unknown) => ToolAccess | undefined,
+): string | undefined {
   const access = accessIn(text, (args) => accessOf(name, args));
   switch (access?.kind) {
     case 'none':

@@ -81,6 +81,12 @@ export const generalKeys = {
     default: 'off',
     doc: '`on` makes a server for looking at sessions: `session/load` shows and follows one, also while another server runs it, and nothing is made or changed.',
   },
+  undo: {
+    section: '',
+    type: { kind: 'choice', values: ['files', 'off'] },
+    default: 'files',
+    doc: 'Whether what files held before tools changed them is kept beside the session log, for `/undo`. `off` keeps nothing: then only the conversation can be taken back.',
+  },
   log_level: {
     section: '',
     type: { kind: 'choice', values: ['silent', 'error', 'warn', 'info', 'debug'] },

@@ -103,7 +103,11 @@ t.test('what somebody else changed between two turns is not undone unasked; what
 t.test('rewinding goes to before a chosen message, the conversation alone if so asked', async (t) => {
   const rig = UndoRig.in(t);
   for (const name of ['one', 'two', 'three']) await rig.turn(name, () => rig.write('a.txt', name));
-  t.match(await rig.rewinder.rewind((timeline) => timeline.turnOf('u2'), rig.options({ files: false })), { kind: 'rewind', turns: [2, 3], files: [] });
+  t.match(await rig.rewinder.rewind((timeline) => timeline.turnOf('u2'), rig.options({ files: false })), {
+    kind: 'rewind',
+    turns: [2, 3],
+    files: [],
+  });
   t.equal(rig.read('a.txt'), 'three');
   t.notMatch(rig.said().join(), /two/);
   t.equal(await rig.rewinder.rewind((timeline) => timeline.turnOf('u3'), rig.options()), undefined, 'no part of the conversation any more');
@@ -220,7 +224,12 @@ t.test('what may not be written now is left: what needs a question unless forced
   await rig.turn('go', async () => {
     for (const name of ['asked', 'denied', 'free']) await rig.write(name, 'new');
   });
-  rig.verdict = (path) => (path.endsWith('/asked') ? { kind: 'ask', why: 'outside' } : path.endsWith('/denied') ? { kind: 'deny', why: 'a rule' } : { kind: 'allow' });
+  rig.verdict = (path) =>
+    path.endsWith('/asked')
+      ? { kind: 'ask', why: 'outside' }
+      : path.endsWith('/denied')
+        ? { kind: 'deny', why: 'a rule' }
+        : { kind: 'allow' };
   await rig.undo();
   t.strictSame(rig.tree(), { asked: 'new', denied: 'new', free: 'old' });
   await rig.redo();
@@ -253,12 +262,7 @@ t.test('content beyond the limits is changed all the same, and said to be lost t
     'one content is kept once',
   );
   t.match(await rig.undo(), {
-    files: [
-      { outcome: 'left', why: /too large/ },
-      { outcome: 'restored' },
-      { outcome: 'left', why: /room/ },
-      { outcome: 'restored' },
-    ],
+    files: [{ outcome: 'left', why: /too large/ }, { outcome: 'restored' }, { outcome: 'left', why: /room/ }, { outcome: 'restored' }],
   });
   t.equal(rig.read('first'), 'f'.repeat(80));
 });
@@ -275,7 +279,12 @@ t.test('kept content that is damaged or gone is not put into a file', async (t) 
   t.equal(statSync(directory).mode & 0o777, 0o700);
   truncateSync(join(directory, one!), 2);
   rmSync(join(directory, two!));
-  t.match(await rig.undo(), { files: [{ outcome: 'left', why: /gone or damaged/ }, { outcome: 'left', why: /gone or damaged/ }] });
+  t.match(await rig.undo(), {
+    files: [
+      { outcome: 'left', why: /gone or damaged/ },
+      { outcome: 'left', why: /gone or damaged/ },
+    ],
+  });
   t.strictSame(rig.tree(), { a: 'new', b: 'new' });
 });
 
@@ -311,7 +320,10 @@ t.test('the plan that is shown goes back with the conversation', async (t) => {
   const count = rig.events.length;
   await rig.turn('third');
   await rig.undo();
-  t.notOk(rig.events.slice(count).some(({ type }) => type === 'todo/write'), 'not where it stays the same');
+  t.notOk(
+    rig.events.slice(count).some(({ type }) => type === 'todo/write'),
+    'not where it stays the same',
+  );
 });
 
 t.test('two undos at once: the second is refused', async (t) => {

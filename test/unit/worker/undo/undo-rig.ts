@@ -82,7 +82,10 @@ export class UndoRig {
     this.#turn += 1;
     const turn = this.#turn;
     this.record({ type: 'turn/start', data: { turn } });
-    this.record({ type: 'user/message', data: { turn, messageId: `u${turn}`, source: 'prompt', content: [{ type: 'text', text: prompt }] } });
+    this.record({
+      type: 'user/message',
+      data: { turn, messageId: `u${turn}`, source: 'prompt', content: [{ type: 'text', text: prompt }] },
+    });
     await work();
     this.answer(`answer to ${prompt}`);
     this.record({ type: 'turn/end', data: { turn, reason: { kind: 'completed' }, usage } });
@@ -91,7 +94,15 @@ export class UndoRig {
 
   answer(text: string, callIds: readonly string[] = [], name = 'read'): void {
     const toolCalls = callIds.map((callId) => ({ callId, name, arguments: '{}' }));
-    const data = { turn: this.#turn, step: 1, messageId: `a${this.events.length}`, text, reasoning: '', toolCalls, finish: 'stop' as const };
+    const data = {
+      turn: this.#turn,
+      step: 1,
+      messageId: `a${this.events.length}`,
+      text,
+      reasoning: '',
+      toolCalls,
+      finish: 'stop' as const,
+    };
     this.record({ type: 'assistant/message', data });
   }
 
@@ -101,7 +112,9 @@ export class UndoRig {
   }
 
   edit(path: string, old: string, replacement: string): Promise<ToolOutcome> {
-    return this.#call('edit', { file_path: path, old_string: old, new_string: replacement }, (context, args) => editTool.execute(args, context));
+    return this.#call('edit', { file_path: path, old_string: old, new_string: replacement }, (context, args) =>
+      editTool.execute(args, context),
+    );
   }
 
   /** As a tool would that removes files. */
@@ -156,7 +169,11 @@ export class UndoRig {
     return this.history.messages().map((message) => `${message.role}: ${message.text}`);
   }
 
-  async #call<A extends object>(name: string, args: A, run: (context: ReturnType<typeof testContext>, args: A) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  async #call<A extends object>(
+    name: string,
+    args: A,
+    run: (context: ReturnType<typeof testContext>, args: A) => Promise<ToolOutcome>,
+  ): Promise<ToolOutcome> {
     this.#calls += 1;
     const callId = `c${this.#calls}`;
     const turn = this.#turn;
