@@ -44,6 +44,7 @@ interface StartedParts {
   readonly broker: BrokerThread;
   readonly limiter: ModelLimiter;
   readonly telemetry: Telemetry;
+  readonly serverNonce: string;
 }
 
 export class Runtime {
@@ -93,12 +94,12 @@ export class Runtime {
         await Promise.all([broker.releaseOwner(sessionId), runtime.#self.releaseOwner(sessionId)]);
       },
     });
-    const runtime = new Runtime(parts, { threads, broker, limiter, telemetry });
+    const runtime = new Runtime(parts, { threads, broker, limiter, telemetry, serverNonce });
     await telemetry.start(() => runtime.sessions.status());
     return runtime;
   }
 
-  private constructor(parts: RuntimeParts, { threads, broker, limiter, telemetry }: StartedParts) {
+  private constructor(parts: RuntimeParts, { threads, broker, limiter, telemetry, serverNonce }: StartedParts) {
     const { config, diagnostics } = parts;
     this.#parts = parts;
     this.#threads = threads;
@@ -120,7 +121,7 @@ export class Runtime {
       worksForAnother: (sessionId: string) => this.#self.isRunning(sessionId),
       delegated: () => this.#self.sessionCount,
     };
-    this.sessions = new SessionTable({ ...shared, admission: new Admission(maxRunning, maxWaitingTurns) });
+    this.sessions = new SessionTable({ ...shared, serverNonce, admission: new Admission(maxRunning, maxWaitingTurns) });
     this.#self = new SelfProvider({
       ...shared,
       adopt: (sessionId, parentId) => broker.api.adopt(sessionId, parentId),

@@ -141,6 +141,16 @@ export interface FileState {
 /** `redo` takes an undo, or a rewind, back. */
 export type RewindKind = 'undo' | 'redo' | 'rewind';
 
+/** A tool of an MCP server that the model is offered. */
+export interface McpToolNote {
+  /** The model's name for it. */
+  readonly name: string;
+  /** The server's. */
+  readonly tool: string;
+  /** How its calls are shown; absent means other. */
+  readonly kind?: 'read' | 'fetch' | 'other';
+}
+
 /** Event name → payload. One place for both the types and the documentation. */
 export interface EventData {
   /** The session was put on a thread. `epoch` grows by one each time and fences an older writer. */
@@ -289,6 +299,8 @@ export interface EventData {
     readonly description?: string;
     readonly cwd: string;
     readonly background: boolean;
+    /** The log of a child that is a session of this server. */
+    readonly logPath?: string;
   };
   'subagent/activity': {
     readonly callId: string;
@@ -368,6 +380,19 @@ export interface EventData {
     readonly source: 'prompt' | 'model';
     /** What asking the model for it used, also where its answer was of no use. Counts for the session, not for a turn. */
     readonly usage?: SubagentUsage;
+  };
+  /** What became of an MCP server of the session, where that is not what the log said of it last. */
+  'mcp/status': {
+    /** As the client calls it. */
+    readonly name: string;
+    /** `failed`: there was no way to it; `ended`: its program is gone, and the next call starts it again. */
+    readonly state: 'connected' | 'failed' | 'ended';
+    /** When connected. */
+    readonly tools?: readonly McpToolNote[];
+    /** Tools that are not offered, and why; the first of them. */
+    readonly leftOut?: readonly { readonly tool: string; readonly why: string }[];
+    /** Why it failed or ended. */
+    readonly error?: string;
   };
 }
 

@@ -87,7 +87,12 @@ export interface SubagentRequest {
 export type SubagentStopReason = 'completed' | 'max-tokens' | 'refusal' | 'aborted' | 'error';
 
 export type SubagentStarted =
-  | { readonly ok: true; readonly capabilities: SubagentCapabilities }
+  | {
+      readonly ok: true;
+      readonly capabilities: SubagentCapabilities;
+      /** Of a child that is a session of this server. */
+      readonly logPath?: string;
+    }
   /** Nothing is left running. `message` is for the model, as it is. */
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string };
 

@@ -7,16 +7,22 @@ import { type AgentApp, agent, methods } from '@agentclientprotocol/sdk';
 import type { ServerConfig } from '../../shared/config.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import { AuthMethods, type Launch } from './auth/auth-methods.ts';
+import type { Credentials } from './auth/credentials.ts';
 import { setSessionConfigOption } from './config-options.ts';
 import { Connection } from './connection.ts';
-import { authenticate, initializeResponse, statusMethod } from './initialize.ts';
+import { forkMethod, forkSession } from './fork-method.ts';
+import { initializeResponse, statusMethod } from './initialize.ts';
 import { prompt } from './prompt-method.ts';
 import { answering } from './rpc-errors.ts';
-import { listSessions, loadSession, newSession, resumeSession, setSessionMode } from './session-methods.ts';
+import { steer, steerMethod } from './steer-method.ts';
+import { deleteSession, listSessions, loadSession, newSession, resumeSession, setSessionMode } from './session-methods.ts';
 
 export interface AgentAppParts {
   readonly config: ServerConfig;
   readonly diagnostics: Diagnostics;
+  readonly credentials: Credentials;
+  readonly launch: Launch;
   /** The open sessions, once the threads have been started. */
   readonly sessions: () => Promise<SessionTable>;
   /** The same, without waiting: a notification cannot concern a session that is not there yet. */
@@ -26,10 +32,13 @@ export interface AgentAppParts {
 
 /** Takes whatever params a client sends with a method that has none. */
 const anyParams = { parse: (): undefined => undefined };
+/** For methods of our own that check their params themselves. */
+const rawParams = { parse: (params: unknown): unknown => params };
 
 export function createAgentApp(parts: AgentAppParts): AgentApp {
-  const { config, diagnostics } = parts;
-  const connection = new Connection(config.profile);
+  const { config, diagnostics, credentials } = parts;
+  const connection = new Connection(config.profile, credentials);
+  const auth = new AuthMethods(parts.launch);
 
   // Prompt and cancel stand first: each registered handler costs every later one an await per frame.
   return agent({ name: config.agentName })
@@ -42,14 +51,22 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
       methods.agent.initialize,
       answering(diagnostics, ({ params }) => {
         connection.initialize(params);
+        auth.initialize(params.clientCapabilities);
         parts.onInitialize();
-        return initializeResponse(config, connection.profile);
+        return initializeResponse(config, connection.profile, auth.list(credentials.keyVariable));
       }),
     )
     .onRequest(
       methods.agent.authenticate,
-      answering(diagnostics, ({ params }) => {
-        authenticate(params.methodId, config.session.model);
+      answering(diagnostics, async ({ params }) => {
+        await auth.authenticate(params.methodId, credentials);
+        return {};
+      }),
+    )
+    .onRequest(
+      methods.agent.logout,
+      answering(diagnostics, async () => {
+        await credentials.signOut();
         return {};
       }),
     )
@@ -73,6 +90,20 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
       statusMethod,
       anyParams,
       answering(diagnostics, async () => (await parts.sessions()).status()),
+    )
+    .onRequest(
+      steerMethod,
+      rawParams,
+      answering(diagnostics, ({ params, signal }) => steer(parts, params, signal)),
+    )
+    .onRequest(
+      forkMethod,
+      rawParams,
+      answering(diagnostics, ({ params }) => forkSession(parts, connection, params)),
+    )
+    .onRequest(
+      methods.agent.session.delete,
+      answering(diagnostics, ({ params }) => deleteSession(parts, connection, params)),
     )
     .onRequest(
       methods.agent.session.setMode,

@@ -3,6 +3,8 @@
  */
 import { isAbsolute } from 'node:path';
 import {
+  type DeleteSessionRequest,
+  type DeleteSessionResponse,
   type ListSessionsRequest,
   type ListSessionsResponse,
   type LoadSessionRequest,
@@ -19,7 +21,6 @@ import { ServerError } from '../../shared/errors.ts';
 import type { AgentAppParts } from './agent-app.ts';
 import { choicesFor } from './config-options.ts';
 import type { Connection } from './connection.ts';
-import { requireCredentials } from './initialize.ts';
 import { refusal } from './meta/extension.ts';
 import { newSessionOptions, openSessionOptions } from './meta/session-options.ts';
 import { parseModeId } from './modes.ts';
@@ -28,10 +29,11 @@ import { sessionWorkspace } from './session-workspace.ts';
 export async function newSession(parts: AgentAppParts, connection: Connection, params: NewSessionRequest): Promise<NewSessionResponse> {
   refuseWhereOneOnlyLooks(parts);
   const workspace = await sessionWorkspace(params, connection.profile);
-  const options = await newSessionOptions(params, parts.config.session);
-  requireCredentials(parts.config.session.model);
+  const access = await parts.credentials.refresh();
+  const options = await newSessionOptions(params, { ...parts.config.session, ...access });
+  parts.credentials.require();
   const session = await (await parts.sessions()).create(params.cwd, connection.view, options, workspace);
-  return { sessionId: session.identity.id, ...choicesFor(parts, connection.view, session.chosen) };
+  return { sessionId: session.identity.id, ...choicesFor(session.settings, connection.view, session.chosen) };
 }
 
 export async function loadSession(parts: AgentAppParts, connection: Connection, params: LoadSessionRequest): Promise<LoadSessionResponse> {
@@ -41,10 +43,11 @@ export async function loadSession(parts: AgentAppParts, connection: Connection, 
   const sessions = await parts.sessions();
   if (readOnly === true || parts.config.lookOnly) {
     if (Object.keys(options).length > 0) throw refusal('readOnly', 'a session that is only looked at takes neither mode nor env.');
-    return choicesFor(parts, connection.view, await sessions.view(params.sessionId, params.cwd, connection.view));
+    return choicesFor(parts.config.session, connection.view, await sessions.view(params.sessionId, params.cwd, connection.view));
   }
+  await parts.credentials.refresh();
   const session = await sessions.load({ id: params.sessionId, cwd: params.cwd, view: connection.view, workspace }, options);
-  return choicesFor(parts, connection.view, session.chosen);
+  return choicesFor(session.settings, connection.view, session.chosen);
 }
 
 export async function resumeSession(
@@ -56,11 +59,12 @@ export async function resumeSession(
   const workspace = await sessionWorkspace(params, connection.profile);
   const { readOnly, ...options } = openSessionOptions(params);
   if (readOnly === true) throw refusal('readOnly', 'nothing is shown by session/resume; use session/load.');
+  await parts.credentials.refresh();
   const session = await (await parts.sessions()).resume(
     { id: params.sessionId, cwd: params.cwd, view: connection.view, workspace },
     options,
   );
-  return choicesFor(parts, connection.view, session.chosen);
+  return choicesFor(session.settings, connection.view, session.chosen);
 }
 
 export async function listSessions(
@@ -89,6 +93,18 @@ export async function listSessions(
   return { sessions, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
 }
 
+/** Of a session that may be open, here or not at all. Fulfils for one that there is not. */
+export async function deleteSession(
+  parts: AgentAppParts,
+  connection: Connection,
+  { sessionId }: DeleteSessionRequest,
+): Promise<DeleteSessionResponse> {
+  connection.refuseUnlessEditor(methods.agent.session.delete);
+  refuseWhereOneOnlyLooks(parts);
+  await (await parts.sessions()).delete(sessionId);
+  return {};
+}
+
 export async function setSessionMode(
   parts: AgentAppParts,
   connection: Connection,
@@ -100,7 +116,7 @@ export async function setSessionMode(
 }
 
 /** @throws ServerError SESSION_READ_ONLY when the server was started only to look at sessions */
-function refuseWhereOneOnlyLooks({ config }: AgentAppParts): void {
+export function refuseWhereOneOnlyLooks({ config }: AgentAppParts): void {
   if (!config.lookOnly) return;
   const message = 'This server was started only to look at sessions (look_only): use session/load.';
   throw new ServerError('SESSION_READ_ONLY', message, { data: { setting: 'look_only' } });

@@ -3,15 +3,18 @@
  * anything.
  */
 import { isAbsolute, resolve } from 'node:path';
-import { v7 as uuidv7 } from 'uuid';
 import { ServerError } from '../../shared/errors.ts';
-import { logVersion, type SessionHeader } from '../../shared/events.ts';
+import type { SessionHeader } from '../../shared/events.ts';
+import { deleteSession } from '../../shared/log/delete-session.ts';
+import { forkSession } from '../../shared/log/fork-session.ts';
 import { type ListOptions, listSessions, type SessionPage } from '../../shared/log/list-sessions.ts';
 import { readSessionHeader } from '../../shared/log/read-header.ts';
 import { createSessionFile, isSessionId, sessionPaths } from '../../shared/log/session-paths.ts';
 import type { Chosen } from '../../shared/session-choices.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { SessionWorkspace } from '../threads/session-task.ts';
+import { endOrphans } from '../threads/end-orphans.ts';
+import { newHeader } from './new-header.ts';
 import { ReadOnlyViews } from './read-only-views.ts';
 import { type ServerStatus, serverStatus } from './server-status.ts';
 import { Session } from './session.ts';
@@ -19,7 +22,7 @@ import type { SessionIdentity, SessionParts } from './session-parts.ts';
 import { canonicalDirectory } from './working-directory.ts';
 
 /** How the connection sees its sessions. */
-export type ConnectionView = Pick<SessionIdentity, 'client' | 'profile'>;
+export type ConnectionView = Pick<SessionIdentity, 'client' | 'profile' | 'access'>;
 
 /** A stored session that is to be opened. */
 export interface WantedSession {
@@ -29,16 +32,21 @@ export interface WantedSession {
   readonly workspace?: SessionWorkspace;
 }
 
+export interface SessionTableParts {
+  /** Names this server in lock files. */
+  readonly serverNonce: string;
+}
+
 export class SessionTable {
-  readonly #parts: SessionParts;
+  readonly #parts: SessionParts & SessionTableParts;
   readonly #sessions = new Map<string, Session>();
   readonly #views: ReadOnlyViews;
-  /** Ids between the request to load them and their entry in the map. */
-  readonly #loading = new Set<string>();
+  /** Ids between the request to load or delete them and its end, which is awaited here. */
+  readonly #loading = new Map<string, Promise<void>>();
   #parkTimer: NodeJS.Timeout | undefined;
   #closing = false;
 
-  constructor(parts: Omit<SessionParts, 'makeRoom'>) {
+  constructor(parts: Omit<SessionParts, 'makeRoom'> & SessionTableParts) {
     this.#parts = { ...parts, makeRoom: (unwilling) => this.#makeRoom(unwilling) };
     this.#views = new ReadOnlyViews(this.#parts);
     const { parkAfterMs } = parts.config;
@@ -53,18 +61,10 @@ export class SessionTable {
   async create(cwd: string, view: ConnectionView, options: SessionOptions, workspace: SessionWorkspace = {}): Promise<Session> {
     this.#refuseWhenClosing();
     const canonicalCwd = await canonicalDirectory(cwd);
-    const { stateDir, agentName, agentVersion } = this.#parts.config;
-    const header: SessionHeader = {
-      type: 'session',
-      version: logVersion,
-      id: uuidv7(),
-      createdAt: new Date().toISOString(),
-      cwd: canonicalCwd,
-      agent: { name: agentName, version: agentVersion },
-      ...storedPart(options),
-    };
+    const { config } = this.#parts;
+    const header = newHeader(canonicalCwd, options, config);
     this.#refuseWhenClosing();
-    const paths = createSessionFile(stateDir, header);
+    const paths = createSessionFile(config.stateDir, header);
     return this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options, workspace });
   }
 
@@ -81,6 +81,41 @@ export class SessionTable {
   /** The same without the history: nothing is sent. @throws ServerError as {@link load} */
   resume(wanted: WantedSession, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
     return this.#openStored(wanted, given, (session) => session.resume());
+  }
+
+  /**
+   * Opens a new session that begins with the history of a stored one, open or not, up to its last finished turn. Sends nothing.
+   *
+   * @throws ServerError as {@link load}, but never SESSION_ALREADY_OPEN or SESSION_LOCKED; LOG_WRITE_FAILED. Nothing is left then
+   */
+  async fork(wanted: WantedSession, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
+    this.#refuseWhenClosing();
+    const { config } = this.#parts;
+    const { header, canonicalCwd } = await this.#checkStored(wanted.id, wanted.cwd);
+    const own = newHeader(canonicalCwd, header.options ?? {}, config);
+    await forkSession({ stateDir: config.stateDir, sourceId: wanted.id, header: own });
+    try {
+      return await this.resume({ ...wanted, id: own.id }, given);
+    } catch (error) {
+      await this.#erase(own.id).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /**
+   * Deletes a session with all that belongs to it, and closes it first if it is open here: its prompts answer `cancelled`.
+   * Fulfils for a session that there is not.
+   *
+   * @throws ServerError SESSION_LOCKED while another server has it open; SESSION_ALREADY_OPEN for one that works for another;
+   *   LOG_WRITE_FAILED, SHUTTING_DOWN
+   */
+  async delete(id: string): Promise<void> {
+    if (!isSessionId(id)) return;
+    this.#refuseWorking(id);
+    await this.#loading.get(id);
+    await this.#views.close(id);
+    if (this.#sessions.has(id)) await this.close(id);
+    await this.#reserved(id, () => this.#erase(id));
   }
 
   /**
@@ -144,12 +179,7 @@ export class SessionTable {
   ): Promise<Session> {
     const { id, cwd, view, workspace = {} } = wanted;
     return await this.#reserved(id, async () => {
-      // Its lock would not keep it apart: that keeps other servers away.
-      if (this.#parts.worksForAnother(id)) {
-        throw new ServerError('SESSION_ALREADY_OPEN', 'This session works for another one; until it has ended it can be looked at alone.', {
-          data: { sessionId: id },
-        });
-      }
+      this.#refuseWorking(id);
       const { header, canonicalCwd } = await this.#checkStored(id, cwd);
       const options = { ...header.options, ...(env === undefined ? {} : { env }) };
       const session = this.#open({
@@ -173,6 +203,18 @@ export class SessionTable {
     });
   }
 
+  /** Its lock would not keep it apart: that keeps other servers away. */
+  #refuseWorking(id: string): void {
+    if (!this.#parts.worksForAnother(id)) return;
+    const message = 'This session works for another one; until it has ended it can be looked at alone.';
+    throw new ServerError('SESSION_ALREADY_OPEN', message, { data: { sessionId: id } });
+  }
+
+  #erase(id: string): Promise<void> {
+    const { config, serverNonce } = this.#parts;
+    return deleteSession({ stateDir: config.stateDir, id, serverNonce, onOrphaned: endOrphans });
+  }
+
   /** Keeps the id for this act alone while it is under way. */
   async #reserved<T>(id: string, act: () => Promise<T>): Promise<T> {
     this.#refuseWhenClosing();
@@ -182,11 +224,13 @@ export class SessionTable {
         data: { sessionId: id },
       });
     }
-    this.#loading.add(id);
+    let finish: () => void = () => undefined;
+    this.#loading.set(id, new Promise((resolve) => (finish = resolve)));
     try {
       return await act();
     } finally {
       this.#loading.delete(id);
+      finish();
     }
   }
 
@@ -239,11 +283,6 @@ export class SessionTable {
       if (session.isIdleOnThread && session.idleSince < limit) void session.park();
     }
   }
-}
-
-/** The environment is not kept: it may hold secrets. */
-function storedPart({ env: _env, ...stored }: SessionOptions): Pick<SessionHeader, 'options'> {
-  return Object.keys(stored).length === 0 ? {} : { options: stored };
 }
 
 function sessionNotFound(id: string): ServerError {

@@ -195,7 +195,7 @@ export class SelfProvider implements SubagentApi {
       if (session === undefined) return aborted;
       entry.run = this.#follow(new SelfRun({ request, provider: this.#underPolicy(provider, session), session }));
       void entry.run.over.then(release);
-      return { ok: true, capabilities };
+      return { ok: true, capabilities, logPath: session.identity.paths.log };
     } catch (error) {
       const { code, message } = toWireError(error);
       return refuse(code, message);

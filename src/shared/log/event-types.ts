@@ -25,6 +25,7 @@ export const eventTypes = {
   'mode/change': true,
   'options/change': true,
   'session/title': true,
+  'mcp/status': true,
   'todo/write': true,
   'llm/retry': true,
   'llm/wait': true,

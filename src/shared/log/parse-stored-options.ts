@@ -28,7 +28,7 @@ const isRule = members(
     name: isText,
     action: isAction,
     tools: listOf(isText),
-    access: listOf(oneOf('read', 'write', 'execute', 'delegate', 'none')),
+    access: listOf(oneOf('read', 'write', 'execute', 'delegate', 'mcp', 'none')),
     paths: listOf(isText),
     commands: listOf(listOf(isText)),
     providers: listOf(isText),

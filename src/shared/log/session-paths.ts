@@ -1,6 +1,7 @@
 /**
  * Where a session's files lie below the state directory: `sessions/<id>.jsonl` (the log), `<id>.lock` (its one writer),
- * `<id>.d/` (outputs too large for a result).
+ * `<id>.d/` (outputs too large for a result); `<id>.deleted` (the log of one whose deletion was cut short) and `<id>.part` (one
+ * that is still being made from another).
  *
  * An id becomes part of a path only after {@link isSessionId}; nothing else may build these paths. Making a session's log
  * stands here too, since the modes belong to the layout.
@@ -16,6 +17,8 @@ const sessionIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 /** Greatest length of the header line, LF included; most have a few hundred bytes. */
 export const headerLimitBytes = 512 * 1024;
 const logSuffix = '.jsonl';
+const deletedSuffix = '.deleted';
+const unfinishedSuffix = '.part';
 const privateDir = 0o700;
 const privateFile = 0o600;
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -49,6 +52,31 @@ export function sessionPaths(stateDir: string, id: string): SessionPaths {
   return { log: `${base}${logSuffix}`, lock: `${base}.lock`, spillDir: `${base}.d` };
 }
 
+/** Where the log stands while its session is being deleted. @throws ServerError SESSION_NOT_FOUND as {@link sessionPaths} */
+export function deletedLogPath(stateDir: string, id: string): string {
+  return `${sessionPaths(stateDir, id).log.slice(0, -logSuffix.length)}${deletedSuffix}`;
+}
+
+/** The session that was being deleted when its log got this file name. */
+export function sessionIdOfDeletedLog(fileName: string): string | undefined {
+  return idBefore(fileName, deletedSuffix);
+}
+
+/** The session that is being made, or was to be, when its log has this file name. */
+export function sessionIdOfUnfinishedLog(fileName: string): string | undefined {
+  return idBefore(fileName, unfinishedSuffix);
+}
+
+function idBefore(fileName: string, suffix: string): string | undefined {
+  const id = fileName.endsWith(suffix) ? fileName.slice(0, -suffix.length) : undefined;
+  return isSessionId(id) ? id : undefined;
+}
+
+/** Where a log is made that is not to be seen before it is whole. @throws ServerError SESSION_NOT_FOUND as {@link sessionPaths} */
+export function unfinishedLogPath(stateDir: string, id: string): string {
+  return `${sessionPaths(stateDir, id).log.slice(0, -logSuffix.length)}${unfinishedSuffix}`;
+}
+
 /** @throws ServerError SESSION_NOT_FOUND when `id` cannot be a session's id */
 export function sessionLogPath(stateDir: string, id: string): string {
   return sessionPaths(stateDir, id).log;
@@ -56,8 +84,7 @@ export function sessionLogPath(stateDir: string, id: string): string {
 
 /** The session whose log has this file name, if it is the name of a log. */
 export function sessionIdOfLog(fileName: string): string | undefined {
-  const id = fileName.endsWith(logSuffix) ? fileName.slice(0, -logSuffix.length) : undefined;
-  return isSessionId(id) ? id : undefined;
+  return idBefore(fileName, logSuffix);
 }
 
 /**

@@ -15,7 +15,7 @@ import { type EventSink, type LogReading, readLog, type TornTail } from './log-r
 import { LogWriter } from './log-writer.ts';
 import { OpenTurnTracker } from './open-turn-tracker.ts';
 import { closingEvents } from './repair.ts';
-import { SessionLock } from './session-lock.ts';
+import { SessionLock } from '../../shared/log/session-lock.ts';
 
 export interface EventLogOptions {
   /** The session's log, which exists: main makes it. */

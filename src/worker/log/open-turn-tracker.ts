@@ -87,6 +87,7 @@ export class OpenTurnTracker {
       case 'mode/change':
       case 'options/change':
       case 'session/title':
+      case 'mcp/status':
       case 'todo/write':
       case 'history/pruned':
       case 'instructions/read':

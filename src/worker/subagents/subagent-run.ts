@@ -130,7 +130,7 @@ export class SubagentRun {
         return { ok: false, code: started.code, message: started.message };
       }
       this.#started = true;
-      this.#logStart();
+      this.#logStart(started.logPath);
       void this.#follow();
       // A background run lives on when its turn is cut short; the session decides about it.
       if (!this.background) this.#endWith(signal);
@@ -191,10 +191,11 @@ export class SubagentRun {
     void this.result.then(() => signal.removeEventListener('abort', abort));
   }
 
-  #logStart(): void {
+  #logStart(logPath: string | undefined): void {
     const { callId, turn, background, description, cwd } = this.#parts;
+    const log = logPath === undefined ? {} : { logPath };
     try {
-      const data = { turn, callId, runId: this.runId, provider: this.provider, description, cwd, background };
+      const data = { turn, callId, runId: this.runId, provider: this.provider, description, cwd, background, ...log };
       this.#parts.record({ type: 'subagent/start', data });
     } catch (error) {
       this.#started = false;

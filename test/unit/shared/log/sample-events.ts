@@ -135,6 +135,13 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
   },
   'permission/asked': { turn: 1, callId: 'c1', title: 'Run ls' },
   'permission/decided': { turn: 1, callId: 'c1', outcome: 'allow-session', by: 'client', rule: 'commands ask', grant: 'ls' },
+  'mcp/status': {
+    name: 'files',
+    state: 'connected',
+    tools: [{ name: 'mcp__files__find', tool: 'find', kind: 'read' }],
+    leftOut: [{ tool: 'bad', why: 'its schema is not an object' }],
+    error: 'it exited with code 1',
+  },
   'mode/change': { mode: 'accept-edits' },
   'options/change': { model: 'deepseek-v4-pro' },
   'session/title': { title: 'Read a.ts', source: 'model', usage: { ...usage, costUsd: 0.0001 } },

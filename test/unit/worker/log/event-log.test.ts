@@ -22,7 +22,7 @@ import type { EventInput, LogEvent } from '../../../../src/shared/events.ts';
 import { sealLine } from '../../../../src/shared/log/line-seal.ts';
 import { createSessionFile, sessionPaths } from '../../../../src/shared/log/session-paths.ts';
 import type { EventLog } from '../../../../src/worker/log/event-log.ts';
-import { SessionLock } from '../../../../src/worker/log/session-lock.ts';
+import { SessionLock } from '../../../../src/shared/log/session-lock.ts';
 import { sample, sampleHeader, sampleId, wholeTurn } from '../../shared/log/sample-events.ts';
 import { makeLog, openLog } from './open-log.ts';
 

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { currentBootId, identifySelf, isRunning, isSameBoot } from '../../../../src/shared/process-identity.ts';
-import { type LockOwner, SessionLock } from '../../../../src/worker/log/session-lock.ts';
+import { type LockOwner, SessionLock } from '../../../../src/shared/log/session-lock.ts';
 
 const childPath = fileURLToPath(new URL('./children/lock-child.js', import.meta.url));
 const deadPid = spawnSync('true').pid;

@@ -20,9 +20,9 @@ import {
 } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ServerError } from '../../shared/errors.ts';
-import { errorCode, logWriteFailed } from '../../shared/log/log-faults.ts';
-import { identifySelf, isRunning, type ProcessIdentity } from '../../shared/process-identity.ts';
+import { ServerError } from '../errors.ts';
+import { errorCode, logWriteFailed } from './log-faults.ts';
+import { identifySelf, isRunning, type ProcessIdentity } from '../process-identity.ts';
 
 /** What a lock file says. */
 export interface LockOwner extends ProcessIdentity {

@@ -1,6 +1,6 @@
 /** Races for locks: reads `{start, locks}` from stdin, tries lock n at `start + n * 10` ms, prints what came of each. */
 import { createInterface } from 'node:readline';
-import { SessionLock } from '../../../../../src/worker/log/session-lock.ts';
+import { SessionLock } from '../../../../../src/shared/log/session-lock.ts';
 
 const serverNonce = process.argv[2] ?? '';
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
