@@ -19,7 +19,7 @@ import type { Chosen, SessionChoices } from './session-choices.ts';
 import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentApi } from './subagent-protocol.ts';
 import type { TraceServices } from './turn-trace.ts';
-import type { RewindOutcome, RewindRequest } from './undo-protocol.ts';
+import type { RewindMade, RewindRequest } from './undo-protocol.ts';
 
 /** The payload of a piscina task. */
 export interface SessionTask {
@@ -179,7 +179,7 @@ export interface SessionApi {
    *
    * @throws ServerError SESSION_BUSY, INVALID_PARAMS, SESSION_READ_ONLY, LOG_WRITE_FAILED
    */
-  rewind(request: RewindRequest): Promise<RewindOutcome>;
+  rewind(request: RewindRequest): Promise<RewindMade>;
   /** Cancels the running turn, if `requestId` is the running one or omitted. */
   cancel(requestId?: number): Promise<void>;
   /** Effective from the next call of a tool. @throws ServerError LOG_WRITE_FAILED */

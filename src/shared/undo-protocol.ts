@@ -22,6 +22,12 @@ export interface RewoundFile {
   readonly canForce?: boolean;
 }
 
+/** `afterBatch`: the batch with the update that says so; main answers behind it. */
+export interface RewindMade {
+  readonly outcome: RewindOutcome;
+  readonly afterBatch: number;
+}
+
 export interface RewindOutcome {
   readonly kind: RewindKind;
   /** Turns that left the conversation, or that came back to it, ascending. */

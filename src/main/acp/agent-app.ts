@@ -9,11 +9,13 @@ import type { Diagnostics } from '../diagnostics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { AuthMethods, type Launch } from './auth/auth-methods.ts';
 import type { Credentials } from './auth/credentials.ts';
+import type { CommandLists } from './command-lists.ts';
 import { setSessionConfigOption } from './config-options.ts';
 import { Connection } from './connection.ts';
 import { forkMethod, forkSession } from './fork-method.ts';
 import { initializeResponse, statusMethod } from './initialize.ts';
 import { prompt } from './prompt-method.ts';
+import { rewindMethod, rewindSession } from './rewind-method.ts';
 import { answering } from './rpc-errors.ts';
 import { steer, steerMethod } from './steer-method.ts';
 import { deleteSession, listSessions, loadSession, newSession, resumeSession, setSessionMode } from './session-methods.ts';
@@ -28,6 +30,7 @@ export interface AgentAppParts {
   /** The same, without waiting: a notification cannot concern a session that is not there yet. */
   readonly sessionsIfStarted: () => SessionTable | undefined;
   readonly onInitialize: () => void;
+  readonly commands: Pick<CommandLists, 'behind' | 'promptBegins'>;
 }
 
 /** Takes whatever params a client sends with a method that has none. */
@@ -104,6 +107,11 @@ export function createAgentApp(parts: AgentAppParts): AgentApp {
     .onRequest(
       methods.agent.session.delete,
       answering(diagnostics, ({ params }) => deleteSession(parts, connection, params)),
+    )
+    .onRequest(
+      rewindMethod,
+      rawParams,
+      answering(diagnostics, ({ params }) => rewindSession(parts, params)),
     )
     .onRequest(
       methods.agent.session.setMode,

@@ -5,6 +5,7 @@ import type { AuthMethod, InitializeResponse } from '@agentclientprotocol/sdk';
 import type { ModelConfig, Profile, ServerConfig } from '../../shared/config.ts';
 import { extensionName, extensionVersion } from './meta/extension.ts';
 import { promptKinds } from './prompt-content.ts';
+import { rewindMethod } from './rewind-method.ts';
 import { steerMethod } from './steer-method.ts';
 
 /** The one protocol version this server speaks: it answers 1 whatever was asked for. */
@@ -41,7 +42,7 @@ export function initializeResponse(config: ServerConfig, profile: Profile, authM
     agentCapabilities: {
       loadSession: isEditor,
       promptCapabilities: { image: promptKinds(config.session).images, audio: false, embeddedContext: true },
-      mcpCapabilities: { http: false, sse: false },
+      mcpCapabilities: { http: isEditor, sse: isEditor },
       sessionCapabilities: {
         ...(isEditor ? { list: {}, additionalDirectories: {} } : {}),
         ...(config.lookOnly ? {} : { resume: {} }),
@@ -56,7 +57,7 @@ export function initializeResponse(config: ServerConfig, profile: Profile, authM
           isolation: config.isolation,
           promptQueueing: config.overlap === 'queue',
           status: statusMethod,
-          ...(config.lookOnly ? {} : { steer: steerMethod }),
+          ...(config.lookOnly ? {} : { steer: steerMethod, rewind: rewindMethod }),
           extensions: extensionsFor(config, isEditor),
           subagent,
         },

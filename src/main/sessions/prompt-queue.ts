@@ -32,14 +32,15 @@ export class PromptQueue {
   readonly #keyed = new Map<string, PendingPrompt>();
   // Made at the first prompt: most open sessions of a large run never hold one.
   #queue: PQueue | undefined;
+  #isBetween = false;
 
   constructor(parts: PromptQueueParts) {
     this.#parts = parts;
   }
 
-  /** Prompts without an answer. */
+  /** Prompts without an answer, and what is done between prompts. */
   get size(): number {
-    return this.#prompts.size;
+    return this.#prompts.size + (this.#isBetween ? 1 : 0);
   }
 
   /**
@@ -50,6 +51,23 @@ export class PromptQueue {
    */
   add(content: readonly PromptBlock[], options: PromptOptions, signal: AbortSignal): Promise<PromptResult> {
     return this.#waitFor(this.#join(options.key) ?? this.#start(content, options), signal);
+  }
+
+  /**
+   * Does something between prompts, one at a time: prompts that come meanwhile wait for it.
+   *
+   * @throws ServerError SESSION_BUSY while a prompt has no answer, or something else is being done; what `work` throws
+   */
+  async between<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#prompts.size > 0 || this.#isBetween) throw this.#busy('A prompt of this session is running or waits, or it is being rewound.');
+    this.#isBetween = true;
+    this.#queue ??= new PQueue({ concurrency: 1 });
+    try {
+      return await this.#queue.add(work);
+    } finally {
+      this.#isBetween = false;
+      this.#parts.onEnded();
+    }
   }
 
   /** The prompt that runs, or else the next one; none that is to be cancelled. */

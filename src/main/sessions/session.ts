@@ -5,12 +5,14 @@
  * from its log after a thread's death: attaching is one act for all of them.
  */
 import { existsSync } from 'node:fs';
+import type { SessionSettings } from '../../shared/config.ts';
 import type { Remote } from '../../shared/comlink.ts';
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
 import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { ChoiceMade, LoadOutcome, SessionApi } from '../../shared/thread-protocol.ts';
+import type { RewindOutcome, RewindRequest } from '../../shared/undo-protocol.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
 import { endOrphans } from '../threads/end-orphans.ts';
 import { ChosenState } from './chosen-state.ts';
@@ -18,6 +20,8 @@ import { CrashCounter } from './crash-counter.ts';
 import type { PromptResult } from './pending-prompt.ts';
 import { PromptQueue } from './prompt-queue.ts';
 import type { SessionIdentity, SessionParts } from './session-parts.ts';
+import { rewind } from './rewinding.ts';
+import { steer, type Steered, type SteeredMessage } from './steering.ts';
 
 export class Session {
   readonly identity: SessionIdentity;
@@ -49,6 +53,11 @@ export class Session {
     return this.#chosen.current;
   }
 
+  /** Those of the server, with what the session began with over them. */
+  get settings(): SessionSettings {
+    return { ...this.#parts.config.session, ...this.identity.access };
+  }
+
   get attached(): AttachedSession | undefined {
     return this.#attached;
   }
@@ -73,6 +82,22 @@ export class Session {
     if (this.#closed) throw new ServerError('SHUTTING_DOWN', 'The session is being closed and takes no new prompt.');
     this.#prompts ??= this.#createQueue();
     return this.#prompts.add(content, options, signal);
+  }
+
+  /** Puts a message into the running turn, or starts one with it. @throws ServerError as {@link steer} and {@link prompt} */
+  async steer(message: SteeredMessage, signal: AbortSignal): Promise<Steered> {
+    return await steer(message, signal, {
+      front: () => this.#prompts?.front,
+      attached: () => this.#attached,
+      start: ({ content, messageId }) => this.prompt(content, { messageId }, signal),
+    });
+  }
+
+  /** Goes back to before the prompt of a message. @throws ServerError SHUTTING_DOWN; as {@link rewind} */
+  async rewind(request: RewindRequest): Promise<RewindOutcome> {
+    if (this.#closed) throw new ServerError('SHUTTING_DOWN', 'The session is being closed.');
+    this.#prompts ??= this.#createQueue();
+    return await rewind(request, { queue: this.#prompts, errand: (work) => this.#errand(work), attach: () => this.#attach() });
   }
 
   /** Ends the running turn and drops the queued ones: each answers `cancelled`. */

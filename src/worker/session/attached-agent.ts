@@ -6,8 +6,8 @@ import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.
 import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
 import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
-import type { RewindOutcome, RewindRequest } from '../../shared/undo-protocol.ts';
-import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask, SteerOutcome, TurnOutcome } from '../../shared/thread-protocol.ts';
+import type { RewindMade, RewindRequest } from '../../shared/undo-protocol.ts';
+import type { ChoiceMade, SessionApi, SessionTask, SteerOutcome, TurnOutcome } from '../../shared/thread-protocol.ts';
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { type SessionTools, sessionTools } from '../agent/session-tools.ts';
 import type { TurnEnd } from '../agent/turn.ts';
@@ -24,12 +24,14 @@ import { createSessionAgent } from './create-session-agent.ts';
 import { createSessionPermissions } from './create-session-permissions.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import { answerText } from './last-text.ts';
+import { replayLog } from './replay-log.ts';
 import { SaidMessages } from './said-messages.ts';
 import { attachedEvent, noteSharing } from './session-attach.ts';
 import { offersPlan, SessionChoosing } from './session-choosing.ts';
 import { SessionJournal, type SessionView } from './session-journal.ts';
+import { SessionMcpServers } from './session-mcp-servers.ts';
+import { asksPerson } from './session-person.ts';
 import { sessionProjector } from './session-projector.ts';
-import { SessionScreen } from './session-screen.ts';
 import { SessionTitles } from './session-titles.ts';
 import { createSubagentRuns, usableSubagents } from './session-subagents.ts';
 import { SessionUndo } from './session-undo.ts';
@@ -52,6 +54,7 @@ export class AttachedAgent implements SessionApi {
   readonly #thread: ThreadContext;
   readonly #hooks: AttachedAgentHooks;
   readonly #tools: SessionTools;
+  readonly #mcp: SessionMcpServers;
   readonly #view: SessionView;
   readonly #journal: SessionJournal;
   readonly #permissions: SessionPermissions;
@@ -73,14 +76,15 @@ export class AttachedAgent implements SessionApi {
     this.#task = task;
     this.#thread = thread;
     this.#hooks = hooks;
-    this.#tools = sessionTools(toolRegistryFor(usableSubagents(task), { plan: offersPlan(task) }), task.options);
+    this.#tools = sessionTools(toolRegistryFor(usableSubagents(task), { plan: offersPlan(task), askUser: asksPerson(task) }), task.options);
+    this.#mcp = new SessionMcpServers(task, thread, this.#tools, () => this.#journal);
     const model = createModel(task.settings, task.options.sampling);
     this.left = new Promise((resolve) => {
       this.#reportLeft = resolve;
     });
     this.#tracer = tracerFor(task, thread.main);
-    const projector = sessionProjector(task, (name) => this.#tools.get(name), false);
-    const screen = createSessionView(task, thread, { projector, tools: (name) => this.#tools.get(name) });
+    const projector = sessionProjector(task, this.#mcp.presenterOf, false);
+    const screen = createSessionView(task, thread, { projector, tools: this.#mcp.presenterOf });
     this.#view = screen;
     this.#journal = new SessionJournal({
       show: (event) => {
@@ -88,6 +92,7 @@ export class AttachedAgent implements SessionApi {
         this.#keyedTurns.observe(event);
         this.#said.observe(event);
         this.#titles.observe(event);
+        this.#mcp.observe(event);
         screen.show(event);
         this.#tracer?.take(event);
         if (event.type === 'request/header') keepToolSchemas(task.logPath, event.data.toolsHash, this.#tools.schemas());
@@ -157,6 +162,7 @@ export class AttachedAgent implements SessionApi {
     this.#keyedTurns.observe(event);
     this.#said.observe(event);
     this.#subagents.observe(event);
+    this.#mcp.observe(event);
     this.#tracer?.learn(event);
   }
 
@@ -173,6 +179,7 @@ export class AttachedAgent implements SessionApi {
     this.#journal.append(attachedEvent(this.#task, this.#thread, log.epoch));
     if (isNew) this.#choosing.begin(this.#task);
     this.#subagents.resume();
+    this.#mcp.start();
     noteSharing(this.#task, this.#thread);
   }
 
@@ -197,8 +204,8 @@ export class AttachedAgent implements SessionApi {
     if (this.#commands?.take(said, options, { answer, send }) !== true) send(said);
   }
 
-  rewind(request: RewindRequest): Promise<RewindOutcome> {
-    return this.#undo.rewindTo(request, this.#isBusy);
+  async rewind(request: RewindRequest): Promise<RewindMade> {
+    return { outcome: await this.#undo.rewindTo(request, this.#isBusy), afterBatch: this.#thread.outbox.flush() };
   }
 
   async steer(requestId: number, content: readonly PromptBlock[], messageId: string): Promise<SteerOutcome> {
@@ -225,7 +232,8 @@ export class AttachedAgent implements SessionApi {
   }
 
   async replay(requestId: number): Promise<void> {
-    void this.#replayLog().then((outcome) => {
+    const parts = { journal: this.#journal, presenterOf: this.#mcp.presenterOf, titles: this.#titles, chosen: () => this.chosen };
+    void replayLog(this.#task, this.#thread, parts).then((outcome) => {
       this.#thread.outbox.complete({ kind: 'loaded', sessionId: this.#task.sessionId, requestId, outcome });
     });
   }
@@ -242,7 +250,7 @@ export class AttachedAgent implements SessionApi {
   async park(): Promise<boolean> {
     if (this.#isBusy || this.#subagents.live > 0) return false;
     if ((await this.#thread.broker.countBackground(this.#task.sessionId)) > 0) return false;
-    void this.dispose();
+    this.#leaving ??= this.#leave('parked');
     return true;
   }
 
@@ -251,13 +259,17 @@ export class AttachedAgent implements SessionApi {
     return this.#leaving;
   }
 
-  async #leave(): Promise<void> {
+  /** One that is parked keeps its MCP servers for a while. */
+  async #leave(how?: 'parked'): Promise<void> {
+    const { broker } = this.#thread;
     try {
+      this.#mcp.stop();
       this.#titles.stop();
       const subagentsGone = this.#subagents.dispose();
       await Promise.all([this.#commands?.dispose(), this.#undo.dispose(), this.#agent.dispose(), this.#subagents.allEnded()]);
       // The release is in a hurry with what a child's own graces would hold up.
-      await Promise.all([this.#journal.close(), this.#thread.broker.releaseOwner(this.#task.sessionId), subagentsGone]);
+      const released = how === 'parked' ? broker.parkOwner(this.#task.sessionId) : broker.releaseOwner(this.#task.sessionId);
+      await Promise.all([this.#journal.close(), released, subagentsGone]);
     } catch (error) {
       // The disk may refuse the last barrier: the session leaves all the same.
       void this.#thread.main.log('error', `a session left with a fault: ${toWireError(error).message}`);
@@ -283,17 +295,5 @@ export class AttachedAgent implements SessionApi {
   #answer(requestId: number, outcome: TurnOutcome): void {
     this.#thread.outbox.complete({ kind: 'turn', sessionId: this.#task.sessionId, requestId, outcome });
     this.#thread.heartbeat.turnEnded();
-  }
-
-  async #replayLog(): Promise<LoadOutcome> {
-    try {
-      const projector = sessionProjector(this.#task, (name) => this.#tools.get(name), true);
-      const screen = new SessionScreen({ sessionId: this.#task.sessionId, projector, outbox: this.#thread.outbox });
-      await this.#journal.replay((event) => screen.replay(event));
-      screen.showTitle(this.#titles.unlogged);
-      return { ok: true, chosen: this.chosen };
-    } catch (error) {
-      return { ok: false, error: toWireError(error) };
-    }
   }
 }
