@@ -188,6 +188,7 @@ t.test('a terminal for a client that draws terminals', async (t) => {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'c1',
       status: 'completed',
+      rawOutput: { exitCode: 2, signal: null },
       _meta: {
         terminal_output: { terminal_id: 'c1', data: 'a\nb\n\n' },
         terminal_exit: { terminal_id: 'c1', exit_code: 2, signal: null },
@@ -207,6 +208,7 @@ t.test('a terminal for a client that draws none is text', async (t) => {
     sessionUpdate: 'tool_call_update',
     toolCallId: 'c1',
     status: 'completed',
+    rawOutput: { exitCode: 2, signal: null },
     content: [
       { type: 'content', content: { type: 'text', text: '```console\na\nb\n```' } },
       { type: 'content', content: { type: 'text', text: 'Exit code 2' } },

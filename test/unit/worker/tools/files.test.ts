@@ -345,7 +345,7 @@ t.test('write', async (t) => {
     for (const outcome of [created, replaced]) {
       t.notOk(outcome.isError);
       t.ok(Buffer.byteLength(JSON.stringify(outcome.meta)) <= 256 * 1024);
-      t.match(writeTool.presentResult({ file_path: 'x', content: '' }, outcome, { cwd }), { card: 'generic' });
+      t.strictSame(writeTool.presentResult({ file_path: 'x', content: '' }, outcome, { cwd }), { card: 'diff', diffs: [] });
     }
     const call = writeTool.presentCall({ file_path: 'a.txt', content: 'x'.repeat(1 << 20) }, { cwd });
     t.match(call, { card: 'generic', kind: 'edit' });
