@@ -2,11 +2,16 @@
  * The edge of a server: stdio, the agent app on it, and the one way down. The rest, {@link Runtime}, starts behind the answer
  * to `initialize`.
  */
+import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { AgentConnection } from '@agentclientprotocol/sdk';
 import type { ServerConfig } from '../shared/config.ts';
 import { createAgentApp } from './acp/agent-app.ts';
+import type { Launch } from './acp/auth/auth-methods.ts';
+import { accessOf, Credentials, type CredentialsParts } from './acp/auth/credentials.ts';
+import { findCommandFiles } from '../shared/commands/command-files.ts';
 import { ClientChannel } from './acp/client-channel.ts';
+import { CommandLists } from './acp/command-lists.ts';
 import { PermissionChannel } from './acp/permission-channel.ts';
 import { Diagnostics } from './diagnostics.ts';
 import type { Runtime, RuntimeParts } from './runtime.ts';
@@ -17,6 +22,10 @@ import { takeStdout } from './transport/stdout-guard.ts';
 
 export interface ServeOptions extends Pick<RuntimeParts, 'sessionThreadPath' | 'brokerPath' | 'withheldVariables' | 'configDirectories'> {
   readonly input: Readable;
+  /** Absent where no key is stored for anybody, and none is looked for. */
+  readonly credentials?: Omit<CredentialsParts, 'configured'>;
+  /** How this program was started. */
+  readonly launch?: Launch;
 }
 
 /**
@@ -41,6 +50,7 @@ class Server {
   readonly #stopped: ReturnType<typeof onceStopped>;
   readonly #writer: FrameWriter;
   readonly #stream: AgentStream;
+  readonly #commands: CommandLists;
   #connection: AgentConnection | undefined;
   #starting: Promise<Runtime> | undefined;
   #runtime: Runtime | undefined;
@@ -56,12 +66,17 @@ class Server {
     );
     this.#clientChannel = new ClientChannel(
       () => this.#connection?.client,
-      (sessionId) => this.#runtime?.sessions.find(sessionId) !== undefined,
+      (sessionId) => this.#runtime?.sessions.find(sessionId)?.identity,
     );
     this.#stopped = onceStopped(this.#diagnostics, () => this.#runtime?.killChildrenNow());
     this.#writer = new FrameWriter(output, {
       stalledReaderMs: config.stalledReaderMs,
       onBroken: (reason) => this.#stopped.because({ kind: 'output-broken', reason }),
+    });
+    this.#commands = new CommandLists({
+      write: (line) => this.#writer.write(line),
+      isOpen: (session) => this.#runtime?.sessions.find(session.identity.id) === session,
+      findFiles: findCommandFiles,
     });
     this.#stream = createAgentStream({
       input: options.input,
@@ -69,6 +84,7 @@ class Server {
       maxFrameBytes: config.maxFrameBytes,
       onEnd: () => this.#stopped.because({ kind: 'input-ended' }),
       onNote: (level, text) => this.#diagnostics.log(level, text),
+      onOutgoing: (message) => this.#commands.outgoing(message),
     });
   }
 
@@ -77,6 +93,9 @@ class Server {
     const app = createAgentApp({
       config: this.#config,
       diagnostics: this.#diagnostics,
+      credentials: new Credentials({ keyVariable: 'DEEPSEEK_API_KEY', ...this.#options.credentials, configured: accessOf(this.#config.session) }),
+      launch: this.#options.launch ?? { command: process.execPath, args: [], env: {} },
+      commands: this.#commands,
       sessions: async () => (await this.#start()).sessions,
       sessionsIfStarted: () => this.#runtime?.sessions,
       // In the next turn of the loop, so that the answer is written first.

@@ -49,5 +49,6 @@ export async function forkSession(parts: AgentAppParts, connection: Connection, 
   await parts.credentials.refresh();
   const wanted = { id: params.sessionId, cwd: params.cwd, view: connection.view, workspace };
   const session = await (await parts.sessions()).fork(wanted, options);
-  return { sessionId: session.identity.id, ...choicesFor(session.settings, connection.view, session.chosen) };
+  const choices = choicesFor(session.settings, connection.view, session.chosen);
+  return parts.commands.behind({ sessionId: session.identity.id, ...choices }, session);
 }

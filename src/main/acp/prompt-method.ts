@@ -14,13 +14,15 @@ import { promptContent, promptKinds } from './prompt-content.ts';
 
 /** The session is looked up before anything is awaited, so that prompts keep the order in which they came. */
 export async function prompt(parts: AgentAppParts, params: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
-  const content = promptContent(params.prompt, promptKinds(parts.config.session));
-  const options = promptOptions(params, content, parts.config.session.prices);
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
-  return promptResponse(await sessions.get(params.sessionId).prompt(content, options, signal));
+  const session = sessions.get(params.sessionId);
+  const content = promptContent(params.prompt, promptKinds(session.settings));
+  const answer = session.prompt(content, promptOptions(params, content, parts.credentials.access.prices), signal);
+  parts.commands.promptBegins(session);
+  return promptResponse(await answer);
 }
 
-function promptResponse({ stopReason, usage, text, structured, spent, left, stored }: PromptResult): PromptResponse {
+export function promptResponse({ stopReason, usage, text, structured, spent, left, stored }: PromptResult): PromptResponse {
   const answer = present({
     usage: { ...usage },
     text,

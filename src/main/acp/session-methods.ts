@@ -1,7 +1,7 @@
 /**
  * The methods that make, open, list and change sessions: what each checks and what it answers. They hold no state.
  */
-import { isAbsolute } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import {
   type DeleteSessionRequest,
   type DeleteSessionResponse,
@@ -21,6 +21,7 @@ import { ServerError } from '../../shared/errors.ts';
 import type { AgentAppParts } from './agent-app.ts';
 import { choicesFor } from './config-options.ts';
 import type { Connection } from './connection.ts';
+import { lookAtDirectory } from '../sessions/working-directory.ts';
 import { refusal } from './meta/extension.ts';
 import { newSessionOptions, openSessionOptions } from './meta/session-options.ts';
 import { parseModeId } from './modes.ts';
@@ -30,10 +31,11 @@ export async function newSession(parts: AgentAppParts, connection: Connection, p
   refuseWhereOneOnlyLooks(parts);
   const workspace = await sessionWorkspace(params, connection.profile);
   const access = await parts.credentials.refresh();
-  const options = await newSessionOptions(params, { ...parts.config.session, ...access });
+  const options = await newSessionOptions(params, { ...parts.config.session, ...access, ...workspace, asksPerson: connection.asksPerson });
   parts.credentials.require();
   const session = await (await parts.sessions()).create(params.cwd, connection.view, options, workspace);
-  return { sessionId: session.identity.id, ...choicesFor(session.settings, connection.view, session.chosen) };
+  const choices = choicesFor(session.settings, connection.view, session.chosen);
+  return parts.commands.behind({ sessionId: session.identity.id, ...choices }, session);
 }
 
 export async function loadSession(parts: AgentAppParts, connection: Connection, params: LoadSessionRequest): Promise<LoadSessionResponse> {
@@ -47,7 +49,7 @@ export async function loadSession(parts: AgentAppParts, connection: Connection, 
   }
   await parts.credentials.refresh();
   const session = await sessions.load({ id: params.sessionId, cwd: params.cwd, view: connection.view, workspace }, options);
-  return choicesFor(session.settings, connection.view, session.chosen);
+  return parts.commands.behind(choicesFor(session.settings, connection.view, session.chosen), session);
 }
 
 export async function resumeSession(
@@ -64,7 +66,7 @@ export async function resumeSession(
     { id: params.sessionId, cwd: params.cwd, view: connection.view, workspace },
     options,
   );
-  return choicesFor(session.settings, connection.view, session.chosen);
+  return parts.commands.behind(choicesFor(session.settings, connection.view, session.chosen), session);
 }
 
 export async function listSessions(
@@ -78,7 +80,8 @@ export async function listSessions(
     throw new ServerError('INVALID_PARAMS', 'cwd must be an absolute path.', { data: { field: 'cwd' } });
   }
   const table = await parts.sessions();
-  const page = await table.list({ cwd: params.cwd ?? undefined, cursor: params.cursor ?? undefined });
+  const cwd = typeof params.cwd === 'string' ? await storedName(params.cwd) : undefined;
+  const page = await table.list({ cwd, cursor: params.cursor ?? undefined });
   const sessions = page.sessions.map(({ id, cwd, title, updatedAt }) => {
     // Known of open sessions alone: nothing of it is stored to be given back.
     const { additionalDirectories } = table.find(id)?.identity.workspace ?? {};
@@ -91,6 +94,12 @@ export async function listSessions(
     };
   });
   return { sessions, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
+}
+
+/** As a session has it: without links. That of a directory which is gone is taken as it is: its sessions are still there. */
+async function storedName(cwd: string): Promise<string> {
+  const found = await lookAtDirectory(cwd);
+  return found.ok ? found.path : resolve(cwd);
 }
 
 /** Of a session that may be open, here or not at all. Fulfils for one that there is not. */

@@ -51,10 +51,11 @@ const refusals: Record<SteerRefusal, string> = {
  */
 export async function steer(parts: AgentAppParts, given: unknown, signal: AbortSignal): Promise<object> {
   const params = readParams(given);
-  const content = promptContent(params.prompt as ContentBlock[], promptKinds(parts.config.session));
   const messageId = params.messageId ?? randomUUID();
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
-  return steerResponse(messageId, await sessions.get(params.sessionId).steer({ content, messageId }, signal));
+  const session = sessions.get(params.sessionId);
+  const content = promptContent(params.prompt as ContentBlock[], promptKinds(session.settings));
+  return steerResponse(messageId, await session.steer({ content, messageId }, signal));
 }
 
 function steerResponse(messageId: string, steered: Steered): object {

@@ -1,0 +1,98 @@
+/**
+ * Tells an editor which slash commands its sessions have: right behind the answer that made or opened a session, once more when its
+ * first prompt begins (some clients drop what comes before), and whenever the list has changed by then.
+ *
+ * Files are looked for in the background: nothing waits for a slow disk. Sessions of a program have no commands.
+ */
+import type { AnyMessage, AvailableCommand } from '@agentclientprotocol/sdk';
+import type { CommandFile, CommandPlaces } from '../../shared/commands/command-files.ts';
+import { builtInCommands, type CommandWords } from '../../shared/commands/command-words.ts';
+import type { Session } from '../sessions/session.ts';
+
+type ListedSession = Pick<Session, 'identity' | 'settings'>;
+
+export interface CommandListsParts {
+  /** Takes a line for the client, LF included, and puts it behind everything before. */
+  readonly write: (line: string) => void;
+  readonly isOpen: (session: ListedSession) => boolean;
+  readonly findFiles: (places: CommandPlaces, known: readonly CommandFile[]) => Promise<readonly CommandFile[]>;
+}
+
+interface SessionList {
+  files: readonly CommandFile[];
+  /** The line as it was sent last; empty before the first. */
+  sent: string;
+  prompted: boolean;
+  searching: boolean;
+}
+
+export class CommandLists {
+  readonly #parts: CommandListsParts;
+  readonly #lists = new WeakMap<ListedSession, SessionList>();
+  /** What is to be told once an answer has been written. */
+  readonly #behind = new WeakMap<object, ListedSession>();
+
+  constructor(parts: CommandListsParts) {
+    this.#parts = parts;
+  }
+
+  /** For the answer that makes or opens a session: its list is sent right behind it. Gives the answer back. */
+  behind<Answer extends object>(answer: Answer, session: ListedSession): Answer {
+    if (session.identity.profile === 'editor') this.#behind.set(answer, session);
+    return answer;
+  }
+
+  /** To be told of every message to the client, once it is queued for writing. */
+  outgoing(message: AnyMessage): void {
+    if (!('result' in message) || typeof message.result !== 'object' || message.result === null) return;
+    const session = this.#behind.get(message.result);
+    if (session === undefined) return;
+    this.#send(session);
+    void this.#refresh(session);
+  }
+
+  /** A prompt of the session has come. */
+  promptBegins(session: ListedSession): void {
+    if (session.identity.profile !== 'editor') return;
+    const list = this.#listOf(session);
+    if (!list.prompted) this.#send(session);
+    list.prompted = true;
+    void this.#refresh(session);
+  }
+
+  /** Looks for files, one search a session, and sends the list if it is another one now. */
+  async #refresh(session: ListedSession): Promise<void> {
+    const list = this.#listOf(session);
+    if (list.searching) return;
+    list.searching = true;
+    const { cwd } = session.identity;
+    list.files = await this.#parts.findFiles({ cwd, userDirectory: session.settings.userCommands }, list.files);
+    list.searching = false;
+    if (lineOf(session, list.files) !== list.sent && this.#parts.isOpen(session)) this.#send(session);
+  }
+
+  #send(session: ListedSession): void {
+    const list = this.#listOf(session);
+    list.sent = lineOf(session, list.files);
+    this.#parts.write(list.sent);
+  }
+
+  #listOf(session: ListedSession): SessionList {
+    let list = this.#lists.get(session);
+    if (list === undefined) {
+      list = { files: [], sent: '', prompted: false, searching: false };
+      this.#lists.set(session, list);
+    }
+    return list;
+  }
+}
+
+function lineOf({ identity }: ListedSession, files: readonly CommandFile[]): string {
+  const availableCommands = [...builtInCommands, ...files].map(availableCommand);
+  const params = { sessionId: identity.id, update: { sessionUpdate: 'available_commands_update', availableCommands } };
+  return `${JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params })}\n`;
+}
+
+function availableCommand({ name, description, hint }: CommandWords): AvailableCommand {
+  return { name, description, ...(hint === undefined ? {} : { input: { hint } }) };
+}
