@@ -1,11 +1,36 @@
 /**
- * What a session is given of its workspace: its directories, and the instruction files in them.
+ * What a session is given of its workspace: the instruction files in it, and what the client's editor has of its files.
  */
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
+import { workspaceRoots } from '../../shared/workspace-roots.ts';
+import { ClientFiles } from '../workspace/client-files.ts';
+import { EditorFiles } from '../workspace/editor-files.ts';
 import { SessionInstructions } from '../workspace/session-instructions.ts';
 import type { ThreadContext } from './thread-context.ts';
+
+/** `undefined` where the client does not offer both to read and to write, and where the setting turns it off. */
+export function createEditorFiles(
+  task: SessionTask,
+  { main, outbox, broker }: Pick<ThreadContext, 'main' | 'outbox' | 'broker'>,
+  work: { readonly live: number },
+): EditorFiles | undefined {
+  const { sessionId, client, settings } = task;
+  if (settings.clientFiles === 'off' || client.readTextFile !== true || client.writeTextFile !== true) return undefined;
+  return new EditorFiles({
+    roots: workspaceRoots(task),
+    client: new ClientFiles({
+      sessionId,
+      ask: (request) => main.askClient(request),
+      withdraw: (requestKey) => main.withdrawClientRequest(sessionId, requestKey),
+      flush: () => outbox.flush(),
+      onGivenUp: (why) => void main.log('info', `session ${sessionId} works on the disk alone from now on: ${why}`),
+    }),
+    isWorkRunning: async () => work.live > 0 || (await broker.countBackground(sessionId)) > 0,
+    wallClock: () => Date.now(),
+  });
+}
 
 /** `undefined` where the setting turns them off. */
 export function createSessionInstructions(task: SessionTask, { main }: Pick<ThreadContext, 'main'>): SessionInstructions | undefined {

@@ -9,14 +9,12 @@ import { changeDraft } from './draft-view.ts';
 import { applyEdit } from './edit-text.ts';
 import type { EditResult } from './edit-text.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
-import { versionOf } from './file-observations.ts';
-import { FsFault, faultOutcome } from './fs-fault.ts';
+import { faultOutcome, missingFile } from './fs-fault.ts';
 import { mutateFile } from './mutate-file.ts';
 import { appliedChange, intendedChange } from './mutation-view.ts';
-import { openRegularFile } from './open-regular-file.ts';
-import { failed, succeeded } from './outcome.ts';
-import { staleFault } from './replace-file.ts';
-import { decodeText, encodeText, isWritableText, readWhole } from './text-file.ts';
+import { type CurrentFile, currentFile, openCounting, requireObserved, requireSeen } from '../workspace/current-text.ts';
+import { failed, succeeded, withNote } from './outcome.ts';
+import { decodeText, encodeText, isWritableText, tooLarge } from './text-file.ts';
 import type { TextContent } from './text-file.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
@@ -30,26 +28,33 @@ export interface EditArgs {
 }
 
 interface SeenText {
-  readonly version: string;
+  readonly file: CurrentFile;
   readonly content: TextContent;
 }
 
 /** The file's text, provided that this session has read this very version. */
 async function seenText(path: string, args: EditArgs, context: ToolContext): Promise<SeenText> {
-  const opened = await openRegularFile(path, args.file_path);
+  const shownPath = args.file_path;
+  const opened = await openCounting(path, shownPath, context);
   try {
-    const version = versionOf(opened.stats);
-    const seen = context.files.versionSeen(path);
-    if (seen === undefined) {
-      throw new FsFault('FS_NOT_OBSERVED', `This session has not read ${args.file_path}. Read it first, then edit.`);
+    const unseen = `This session has not read ${shownPath}. Read it first, then edit.`;
+    if (opened !== undefined) {
+      requireObserved(path, unseen, context);
     }
-    if (seen !== version) {
-      throw staleFault(args.file_path);
+    const file = await currentFile(opened, { path, shownPath, mostBytes: maxFileBytes }, context);
+    if (file === undefined) {
+      throw missingFile();
     }
-    const bytes = await readWhole(opened, maxFileBytes, args.file_path);
-    return { version, content: decodeText(bytes, args.file_path) };
+    requireSeen(file, { path, shownPath }, unseen, context);
+    if (file.counting.source === 'editor') {
+      return { file, content: { hasBom: false, raw: file.counting.text } };
+    }
+    if (file.bytes === undefined) {
+      throw tooLarge(shownPath, maxFileBytes);
+    }
+    return { file, content: decodeText(file.bytes, shownPath) };
   } finally {
-    await opened.handle.close();
+    await opened?.handle.close();
   }
 }
 
@@ -84,7 +89,7 @@ async function change(args: EditArgs, context: ToolContext): Promise<ToolOutcome
     return fault;
   }
   const path = pathForExecution(args, args.file_path, context.cwd);
-  const { version, content } = await seenText(path, args, context);
+  const { file, content } = await seenText(path, args, context);
   if (args.old_string === '' && content.raw !== '') {
     return failed('INVALID_ARGS', 'old_string is empty, but the file is not. Name the text to replace, or use write for the whole file.');
   }
@@ -94,10 +99,10 @@ async function change(args: EditArgs, context: ToolContext): Promise<ToolOutcome
     return refusal(result, args, content);
   }
   const data = encodeText({ hasBom: content.hasBom, raw: result.raw });
-  await mutateFile({ path, shownPath: args.file_path, data, expected: version }, context);
+  const end = await mutateFile({ path, shownPath: args.file_path, data, expected: file.version, current: file }, context);
   const places = result.replacements === 1 ? '1 place' : `${result.replacements} places`;
-  const diffs = diffHunks(resolve(context.cwd, args.file_path), result.before, result.after);
-  return succeeded(`Edited ${args.file_path} in ${places}.`, diffsToMeta(diffs));
+  const diffs = diffHunks(resolve(context.cwd, args.file_path), result.before, end.text ?? result.after);
+  return succeeded(withNote(`Edited ${args.file_path} in ${places}.`, end.note), diffsToMeta(diffs));
 }
 
 async function execute(args: EditArgs, context: ToolContext): Promise<ToolOutcome> {

@@ -10,17 +10,29 @@ export function versionOf(stats: Pick<Stats, 'size' | 'mtimeMs' | 'ino'>): strin
   return `${stats.ino}:${stats.size}:${stats.mtimeMs}`;
 }
 
+/** What a session has seen of a file. */
+export interface SeenFile {
+  readonly version: string;
+  /** Of its text; known where the client's editor has a say in it. */
+  readonly textHash: string | undefined;
+}
+
 export class FileObservations {
-  readonly #versions = new Map<string, string>();
+  readonly #versions = new Map<string, SeenFile>();
 
   /** Remembers that `path` (canonical) was seen in this version. */
-  observe(path: string, version: string): void {
-    this.#versions.set(path, version);
+  observe(path: string, version: string, textHash?: string): void {
+    this.#versions.set(path, { version, textHash });
+  }
+
+  /** What was last seen, or `undefined` when the file was never read. */
+  seen(path: string): SeenFile | undefined {
+    return this.#versions.get(path);
   }
 
   /** The version last seen, or `undefined` when the file was never read. */
   versionSeen(path: string): string | undefined {
-    return this.#versions.get(path);
+    return this.#versions.get(path)?.version;
   }
 
   forget(path: string): void {

@@ -58,6 +58,11 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
+/** The error for a file that is neither on the disk nor anywhere else. */
+export function missingFile(): Error {
+  return Object.assign(new Error('there is no such file'), { code: 'ENOENT' });
+}
+
 /**
  * The outcome for whatever was thrown on the way to `shownPath`.
  *

@@ -10,6 +10,11 @@ export function succeeded(text: string, meta?: JsonObject): ToolOutcome {
   return meta === undefined ? { text, isError: false } : { text, isError: false, meta };
 }
 
+/** A text with what else there is to say of it behind it. */
+export function withNote(text: string, note: string | undefined): string {
+  return note === undefined ? text : `${text}\n${note}`;
+}
+
 /** `code` is a stable word for programs; `text` tells the model what was expected, what came and what to do. */
 export function failed(code: string, text: string): ToolOutcome {
   return { text, isError: true, code };

@@ -9,12 +9,12 @@ import { resolve } from 'node:path';
 import { displayPath } from '../display/display-path.ts';
 import { fileDraft } from './draft-view.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
-import { versionOf } from './file-observations.ts';
-import { faultOutcome } from './fs-fault.ts';
+import { longestClientText } from '../workspace/client-files.ts';
+import { type CurrentFile, currentFile, disputedNote, observeCurrent, openCounting, unsavedNote } from '../workspace/current-text.ts';
+import { faultOutcome, missingFile } from './fs-fault.ts';
 import { LineWindow } from './line-window.ts';
-import { openRegularFile } from './open-regular-file.ts';
 import type { OpenedFile } from './open-regular-file.ts';
-import { failed, succeeded, textView } from './outcome.ts';
+import { failed, succeeded, textView, withNote } from './outcome.ts';
 import { probeBytes, requireText } from './text-file.ts';
 import { titleLine } from '../display/title-line.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
@@ -38,13 +38,17 @@ interface Scan {
   readonly sawEnd: boolean;
 }
 
-async function scan(opened: OpenedFile, args: ReadArgs, context: ToolContext): Promise<Scan> {
-  const window = new LineWindow({
+function windowFor(args: ReadArgs): LineWindow {
+  return new LineWindow({
     firstLine: args.offset ?? 1,
     maxLines: Math.min(args.limit ?? maxLines, maxLines),
     maxLineChars,
     maxBytes: maxWindowBytes,
   });
+}
+
+async function scan(opened: OpenedFile, args: ReadArgs, context: ToolContext): Promise<Scan> {
+  const window = windowFor(args);
   // The probe must see its whole head at once, and reads may be short.
   const chunk = Buffer.allocUnsafe(Math.max(probeBytes, Math.min(chunkBytes, opened.stats.size)) + 1);
   let filled = 0;
@@ -88,17 +92,47 @@ function describe(result: Scan, args: ReadArgs): ToolOutcome {
   return succeeded(`${window.lines.join('\n')}\n\n(lines ${first} - ${last} ${total}${next})`);
 }
 
+/** An editor's text is at hand; the disk's is read as far as the window needs it. */
+async function scanCounting(
+  { counting }: CurrentFile,
+  opened: OpenedFile | undefined,
+  args: ReadArgs,
+  context: ToolContext,
+): Promise<Scan> {
+  if (counting.source === 'disk' && opened !== undefined) {
+    return await scan(opened, args, context);
+  }
+  const window = windowFor(args);
+  window.push(Buffer.from(counting.source === 'editor' ? counting.text : '', 'utf8'));
+  window.end();
+  return { window, sawEnd: true };
+}
+
+/** Nothing is read twice where the client has no say. */
+function mostCompared(path: string, { editor }: ToolContext): number {
+  return editor?.covers(path) === true ? longestClientText : -1;
+}
+
+function withCountingNote(outcome: ToolOutcome, { counting }: CurrentFile): ToolOutcome {
+  if (counting.source === 'editor') return { ...outcome, text: withNote(outcome.text, unsavedNote) };
+  return counting.isDisputed ? { ...outcome, text: withNote(outcome.text, disputedNote) } : outcome;
+}
+
 async function execute(args: ReadArgs, context: ToolContext): Promise<ToolOutcome> {
   try {
     const path = pathForExecution(args, args.file_path, context.cwd);
-    const opened = await openRegularFile(path, args.file_path);
+    const opened = await openCounting(path, args.file_path, context);
     try {
-      const result = await scan(opened, args, context);
+      const file = await currentFile(opened, { path, shownPath: args.file_path, mostBytes: mostCompared(path, context) }, context);
+      if (file === undefined) {
+        throw missingFile();
+      }
+      const result = await scanCounting(file, opened, args, context);
       // The version at open: should the file change while it is read, a later edit is refused as stale.
-      context.files.observe(path, versionOf(opened.stats));
-      return describe(result, args);
+      observeCurrent(path, file, context);
+      return withCountingNote(describe(result, args), file);
     } finally {
-      await opened.handle.close();
+      await opened?.handle.close();
     }
   } catch (error) {
     return faultOutcome(error, args.file_path, context.cwd);

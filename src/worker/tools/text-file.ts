@@ -56,7 +56,8 @@ export async function readWhole(opened: { handle: FileHandle; stats: Stats }, ma
   }
 }
 
-function tooLarge(shownPath: string, maxBytes: number): FsFault {
+/** The refusal for a file that cannot be changed as a whole. */
+export function tooLarge(shownPath: string, maxBytes: number): FsFault {
   return new FsFault('FS_TOO_LARGE', `${shownPath} is larger than ${maxBytes / (1 << 20)} MiB. Change it with a command instead.`);
 }
 

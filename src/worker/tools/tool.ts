@@ -7,6 +7,8 @@ import type { TodoEntry } from '../../shared/events.ts';
 import type { ArgumentsDraft, PresentContext, ToolCallDraft, ToolCallView, ToolResultView } from '../../shared/render-intents.ts';
 import type { PlanApproval } from '../permission/plan-approval.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
+import type { EditorFiles } from '../workspace/editor-files.ts';
+import type { PersonQuestions } from './ask-user-channel.ts';
 import type { FileObservations } from './file-observations.ts';
 
 /** What a call would touch. The permission policy decides on this, never on the tool's name. Paths are absolute. */
@@ -56,6 +58,8 @@ export interface ToolContext {
    * @throws FsFault: the change must not be made then
    */
   readonly keepBefore?: (change: FileChange) => Promise<void>;
+  /** The client's own versions of files; absent where it has none. */
+  readonly editor?: EditorFiles;
   /** Where outputs too large for a result go. */
   readonly spillDir: string;
   readonly commandTimeoutMs: number;

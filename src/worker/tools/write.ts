@@ -1,24 +1,21 @@
 /**
  * `write`: puts a whole file in place, atomically. What exists is replaced only when this session has seen what is there.
  */
-import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { FileDiff } from '../../shared/render-intents.ts';
 import { diffHunks, diffsToMeta } from './diff-hunks.ts';
 import { changeDraft } from './draft-view.ts';
 import { decidedPath, pathForExecution } from './file-access.ts';
-import { versionOf } from './file-observations.ts';
-import { FsFault, faultOutcome, isMissing } from './fs-fault.ts';
+import { faultOutcome } from './fs-fault.ts';
 import { mutateFile } from './mutate-file.ts';
 import { appliedChange, intendedChange } from './mutation-view.ts';
-import { openRegularFile } from './open-regular-file.ts';
-import { failed, succeeded } from './outcome.ts';
-import { staleFault } from './replace-file.ts';
-import { isWritableText, readWhole } from './text-file.ts';
+import { type CurrentFile, currentFile, openIfThere, requireObserved, requireSeen } from '../workspace/current-text.ts';
+import { failed, succeeded, withNote } from './outcome.ts';
+import { isWritableText } from './text-file.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 const maxContentBytes = 10 * 1024 * 1024;
-/** An older content above this size is not compared with the new one. */
+/** An older content above this size is not compared with the new one, and not with an editor's. */
 const maxDiffBasis = 1024 * 1024;
 
 export interface WriteArgs {
@@ -26,44 +23,26 @@ export interface WriteArgs {
   readonly content: string;
 }
 
-interface Existing {
-  readonly version: string;
-  /** `undefined` when it is too large to compare. */
-  readonly text: string | undefined;
-}
-
 /** What is in place, provided that this session has seen it; `undefined` when there is nothing. */
-async function seenContent(path: string, args: WriteArgs, context: ToolContext): Promise<Existing | undefined> {
+async function seenContent(path: string, args: WriteArgs, context: ToolContext): Promise<CurrentFile | undefined> {
+  const shownPath = args.file_path;
+  const opened = await openIfThere(path, shownPath);
   try {
-    await lstat(path);
-  } catch (error) {
-    if (isMissing(error)) {
-      return undefined;
+    const unseen = `${shownPath} exists and this session has not read it. Read it first, then write.`;
+    if (opened !== undefined) {
+      requireObserved(path, unseen, context);
     }
-    throw error;
-  }
-  const opened = await openRegularFile(path, args.file_path);
-  try {
-    const version = versionOf(opened.stats);
-    requireSeen(context.files.versionSeen(path), version, args.file_path);
-    if (opened.stats.size > maxDiffBasis) {
-      return { version, text: undefined };
+    const file = await currentFile(opened, { path, shownPath, mostBytes: maxDiffBasis }, context);
+    if (file !== undefined) {
+      requireSeen(file, { path, shownPath }, unseen, context);
     }
-    const bytes = await readWhole(opened, maxDiffBasis, args.file_path);
-    return { version, text: bytes.toString('utf8') };
+    return file;
   } finally {
-    await opened.handle.close();
+    await opened?.handle.close();
   }
 }
 
-function requireSeen(seen: string | undefined, current: string, shownPath: string): void {
-  if (seen === undefined) {
-    throw new FsFault('FS_NOT_OBSERVED', `${shownPath} exists and this session has not read it. Read it first, then write.`);
-  }
-  if (seen !== current) {
-    throw staleFault(shownPath);
-  }
-}
+const nothing: Pick<CurrentFile, 'bytes' | 'counting'> = { bytes: undefined, counting: { source: 'disk', isDisputed: false } };
 
 async function put(args: WriteArgs, context: ToolContext): Promise<ToolOutcome> {
   const data = Buffer.from(args.content, 'utf8');
@@ -75,20 +54,22 @@ async function put(args: WriteArgs, context: ToolContext): Promise<ToolOutcome> 
   }
   const path = pathForExecution(args, args.file_path, context.cwd);
   const before = await seenContent(path, args, context);
-  await mutateFile({ path, shownPath: args.file_path, data, expected: before?.version }, context);
+  const end = await mutateFile({ path, shownPath: args.file_path, data, expected: before?.version, current: before ?? nothing }, context);
   const verb = before === undefined ? 'Created' : 'Replaced';
-  return succeeded(`${verb} ${args.file_path} (${data.length} bytes).`, diffsToMeta(changes(before, args, context.cwd)));
+  const diffs = changes(before, { ...args, content: end.text ?? args.content }, context.cwd);
+  return succeeded(withNote(`${verb} ${args.file_path} (${data.length} bytes).`, end.note), diffsToMeta(diffs));
 }
 
-function changes(before: Existing | undefined, args: WriteArgs, cwd: string): FileDiff[] {
+function changes(before: CurrentFile | undefined, args: WriteArgs, cwd: string): FileDiff[] {
   const path = resolve(cwd, args.file_path);
   if (before === undefined) {
     return [{ path, oldText: null, newText: args.content }];
   }
-  if (before.text === undefined) return [];
+  const text = before.counting.source === 'editor' ? before.counting.text : before.bytes?.toString('utf8');
+  if (text === undefined) return [];
   // The same content again: the card must not go on to show it as new.
-  if (before.text === args.content) return [{ path, oldText: before.text, newText: args.content }];
-  return diffHunks(path, before.text, args.content);
+  if (text === args.content) return [{ path, oldText: text, newText: args.content }];
+  return diffHunks(path, text, args.content);
 }
 
 async function execute(args: WriteArgs, context: ToolContext): Promise<ToolOutcome> {
