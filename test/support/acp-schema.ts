@@ -90,9 +90,24 @@ interface MethodDefinition {
   readonly validate: ValidateFunction;
 }
 
+function definitionsOf(file: string): Record<string, Schema> {
+  const path = new URL(`../../../node_modules/@agentclientprotocol/sdk/schema/v1/${file}`, import.meta.url);
+  return (JSON.parse(readFileSync(path, 'utf8')) as { $defs: Record<string, Schema> }).$defs;
+}
+
+/** The stable schema, with `session/fork` of the unstable one. */
+function agentDefinitions(): Record<string, Schema> {
+  const stable = definitionsOf('schema.json');
+  const unstable = definitionsOf('schema.unstable.json');
+  const capabilities = (definitions: Record<string, Schema>) =>
+    definitions['SessionCapabilities']?.['properties'] as Record<string, Schema>;
+  capabilities(stable)['fork'] = capabilities(unstable)['fork']!;
+  for (const name of ['SessionForkCapabilities', 'ForkSessionResponse']) stable[name] = unstable[name]!;
+  return stable;
+}
+
 function loadSchema(): { validators: Map<string, MethodDefinition> } {
-  const path = new URL('../../../node_modules/@agentclientprotocol/sdk/schema/v1/schema.json', import.meta.url);
-  const original = (JSON.parse(readFileSync(path, 'utf8')) as { $defs: Record<string, Schema> }).$defs;
+  const original = agentDefinitions();
   const definitions: Record<string, Schema> = {};
   for (const [name, schema] of Object.entries(original)) {
     definitions[closedPrefix + name] = closeSchema(schema);
@@ -112,7 +127,7 @@ function loadSchema(): { validators: Map<string, MethodDefinition> } {
 }
 
 /**
- * A copy in which objects refuse unknown members. An object that takes members from `allOf` closes as a whole: its parts
+ * A copy in which objects refuse unknown members. An object that takes members from `allOf`, or from a union, closes as a whole: its parts
  * leave their top open, since each of them sees only its own members.
  */
 function closeSchema(schema: Schema, isPart = false): Schema {
@@ -121,7 +136,8 @@ function closeSchema(schema: Schema, isPart = false): Schema {
   for (const [key, value] of Object.entries(schema)) {
     if (key === '$ref') copy[key] = reference(String(value), isPart);
     else if (key === 'allOf') copy[key] = (value as Schema[]).map((part) => closeSchema(part, isPart || isObject));
-    else if (key === 'anyOf' || key === 'oneOf') Object.assign(copy, closeUnion(key, value as Schema[], { tag: tagOf(schema), isPart }));
+    else if (key === 'anyOf' || key === 'oneOf')
+      Object.assign(copy, closeUnion(key, value as Schema[], { tag: tagOf(schema), isPart: isPart || isObject }));
     else if (key === 'properties') copy[key] = mapValues(value as Record<string, Schema>, (member) => closeSchema(member));
     else if ((key === 'items' || key === 'additionalProperties') && typeof value === 'object') copy[key] = closeSchema(value as Schema);
     else copy[key] = value;
