@@ -17,6 +17,7 @@ import { SessionTable } from './sessions/session-table.ts';
 import { TurnWatch } from './sessions/turn-watch.ts';
 import { collectorVariables, Telemetry } from './telemetry/telemetry.ts';
 import { BrokerThread } from './threads/broker-thread.ts';
+import { McpHold } from './threads/mcp-hold.ts';
 import { SelfProvider } from './subagents/self-provider.ts';
 import { subagentServices } from './subagents/subagent-services.ts';
 import { SessionThreads } from './threads/session-threads.ts';
@@ -33,6 +34,8 @@ export interface RuntimeParts {
   readonly withheldVariables: readonly string[];
   /** Where this program's settings are. */
   readonly configDirectories: readonly string[];
+  /** Processes that served this connection before; absent without a supervisor. */
+  readonly restarts?: number | undefined;
   readonly writer: FrameWriter;
   readonly diagnostics: Diagnostics;
   readonly permissions: PermissionChannel;
@@ -67,6 +70,7 @@ export class Runtime {
       instance: serverNonce,
       limiter: () => limiter.status(),
       queuedBytes: () => parts.writer.queuedBytes,
+      restarts: parts.restarts,
     });
     const broker = new BrokerThread({
       entryPath: parts.brokerPath,
@@ -120,6 +124,7 @@ export class Runtime {
       modeChanged: (sessionId: string, mode: PermissionMode) => this.#self.followMode(sessionId, mode),
       worksForAnother: (sessionId: string) => this.#self.isRunning(sessionId),
       delegated: () => this.#self.sessionCount,
+      mcp: new McpHold(broker, config.session.mcp),
     };
     this.sessions = new SessionTable({ ...shared, serverNonce, admission: new Admission(maxRunning, maxWaitingTurns) });
     this.#self = new SelfProvider({

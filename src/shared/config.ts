@@ -148,6 +148,10 @@ export interface ServerConfig {
   readonly limiter: LimiterConfig;
   /** Loopback port of the Prometheus endpoint; `undefined` opens none. `0` takes a free one. */
   readonly metricsPort: number | undefined;
+  /** A process of its own holds the connection. */
+  readonly supervise: boolean;
+  /** Within a minute. */
+  readonly maxRestarts: number;
   /** Base URL of an OTLP/HTTP collector; `undefined` exports nothing. */
   readonly otlpEndpoint: string | undefined;
   readonly session: SessionSettings;

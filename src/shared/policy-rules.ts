@@ -9,7 +9,7 @@
 export const policyActions = ['allow', 'ask', 'deny'] as const;
 export type PolicyAction = (typeof policyActions)[number];
 
-export const policyAccessKinds = ['read', 'write', 'execute', 'delegate', 'none'] as const;
+export const policyAccessKinds = ['read', 'write', 'execute', 'delegate', 'mcp', 'none'] as const;
 export type PolicyAccessKind = (typeof policyAccessKinds)[number];
 
 /** What logs and messages call the absence of a matching rule; no rule may have this name. */

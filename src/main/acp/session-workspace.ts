@@ -4,8 +4,10 @@
  */
 import type { Profile } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
+import type { McpServerSpec } from '../../shared/mcp-protocol.ts';
 import { lookAtDirectory } from '../sessions/working-directory.ts';
 import type { SessionWorkspace } from '../threads/session-task.ts';
+import { checkedMcpServers } from './mcp-servers.ts';
 
 export interface WorkspaceParams {
   readonly mcpServers?: unknown[] | null;
@@ -16,13 +18,19 @@ const mostDirectories = 32;
 
 /** @throws ServerError INVALID_PARAMS naming the member, and which one of its entries */
 export async function sessionWorkspace(params: WorkspaceParams, profile: Profile): Promise<SessionWorkspace> {
-  if ((params.mcpServers?.length ?? 0) > 0) {
-    throw new ServerError('INVALID_PARAMS', 'mcpServers must be empty: this server does not connect to MCP servers.', {
-      data: { field: 'mcpServers' },
-    });
-  }
+  const mcpServers = checkedServers(params.mcpServers ?? [], profile);
   const additionalDirectories = await checkedDirectories(params.additionalDirectories ?? [], profile);
-  return additionalDirectories.length === 0 ? {} : { additionalDirectories };
+  return {
+    ...(additionalDirectories.length === 0 ? {} : { additionalDirectories }),
+    ...(mcpServers.length === 0 ? {} : { mcpServers }),
+  };
+}
+
+function checkedServers(given: readonly unknown[], profile: Profile): readonly McpServerSpec[] {
+  if (given.length === 0) return [];
+  if (profile !== 'automation') return checkedMcpServers(given);
+  const message = 'mcpServers must be empty: in the automation profile a session has the tools of this server.';
+  throw new ServerError('INVALID_PARAMS', message, { data: { field: 'mcpServers' } });
 }
 
 /** Canonical, each once, in the order given. */

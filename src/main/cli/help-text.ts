@@ -12,6 +12,7 @@ const titles: Record<Section, string> = {
   limits: 'Limits',
   budget: 'Budget of one turn',
   permissions: 'Permissions',
+  mcp: 'MCP servers',
   telemetry: 'Telemetry',
 };
 

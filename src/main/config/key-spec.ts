@@ -11,7 +11,7 @@ export type ValueType =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
   | { readonly kind: 'decimal'; readonly min: number; readonly max: number };
 
-export type Section = '' | 'provider' | 'threads' | 'limits' | 'budget' | 'permissions' | 'telemetry';
+export type Section = '' | 'provider' | 'threads' | 'limits' | 'budget' | 'permissions' | 'mcp' | 'telemetry';
 
 export interface KeySpec {
   /** `''` is the top of the file. */

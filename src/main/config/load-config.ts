@@ -148,6 +148,8 @@ function toServerConfig(
     limiter: limiterOf(all, choice.withKey ?? choice),
     metricsPort: all.metrics_port,
     otlpEndpoint: all.otlp_endpoint,
+    supervise: need('supervise') === 'on',
+    maxRestarts: need('max_restarts'),
     session: {
       profile,
       model: choice.model,

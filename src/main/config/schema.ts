@@ -9,6 +9,7 @@ import type { KeySpec, Section, ValueType } from './key-spec.ts';
 import { budgetKeys } from './keys/budget.ts';
 import { generalKeys } from './keys/general.ts';
 import { limitsKeys } from './keys/limits.ts';
+import { mcpKeys } from './keys/mcp.ts';
 import { permissionsKeys } from './keys/permissions.ts';
 import { providerKeys } from './keys/provider.ts';
 import { telemetryKeys } from './keys/telemetry.ts';
@@ -21,6 +22,7 @@ export const configKeys = {
   ...limitsKeys,
   ...budgetKeys,
   ...permissionsKeys,
+  ...mcpKeys,
   ...telemetryKeys,
 } as const satisfies Record<string, KeySpec>;
 
@@ -36,7 +38,7 @@ type ValueOf<T extends ValueType> = T extends { kind: 'integer' | 'decimal' }
 export type Settings = { -readonly [K in KeyName]?: ValueOf<(typeof configKeys)[K]['type']> | undefined };
 
 export const keyNames = Object.keys(configKeys) as KeyName[];
-export const sectionNames: readonly Section[] = ['provider', 'threads', 'limits', 'budget', 'permissions', 'telemetry'];
+export const sectionNames: readonly Section[] = ['provider', 'threads', 'limits', 'budget', 'permissions', 'mcp', 'telemetry'];
 
 /** The row of a key, without the literal types of the table. */
 export function specOf(name: KeyName): KeySpec {

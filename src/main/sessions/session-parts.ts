@@ -1,7 +1,7 @@
 /**
  * What a session of main is made of: who it is, and what it shares with the other sessions of the server.
  */
-import type { Profile, ServerConfig } from '../../shared/config.ts';
+import type { ModelAccess, Profile, ServerConfig } from '../../shared/config.ts';
 import type { PermissionMode } from '../../shared/events.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { SessionChoices } from '../../shared/session-choices.ts';
@@ -9,6 +9,7 @@ import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { ServerCounters } from '../telemetry/server-counters.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
+import type { McpHold } from '../threads/mcp-hold.ts';
 import type { SessionWorkspace } from '../threads/session-task.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
 import type { Admission } from './admission.ts';
@@ -35,6 +36,8 @@ export interface SessionParts {
   readonly worksForAnother: (sessionId: string) => boolean;
   /** How many work for another one now. */
   readonly delegated: () => number;
+  /** MCP servers of sessions that are on no thread. */
+  readonly mcp?: Pick<McpHold, 'openAhead' | 'release'>;
 }
 
 export interface SessionIdentity {
@@ -46,6 +49,8 @@ export interface SessionIdentity {
   /** What of the session's events this connection is shown. */
   readonly profile: Profile;
   readonly options: SessionOptions;
+  /** The model, and the key to it, as they were when the session was made or opened; absent as the settings have them. */
+  readonly access?: ModelAccess;
   /** What a session that has no event yet begins with. */
   readonly choices?: SessionChoices;
   readonly workspace?: SessionWorkspace;

@@ -65,7 +65,9 @@ export class SessionTable {
     const header = newHeader(canonicalCwd, options, config);
     this.#refuseWhenClosing();
     const paths = createSessionFile(config.stateDir, header);
-    return this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options, workspace });
+    const session = this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options, workspace });
+    this.#parts.mcp?.openAhead(session.identity);
+    return session;
   }
 
   /**

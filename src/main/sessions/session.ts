@@ -281,9 +281,10 @@ export class Session {
   async #leaveThread(): Promise<void> {
     await this.#parking;
     const attached = this.#attaching === undefined ? this.#attached : await this.#attaching.catch(() => undefined);
-    if (attached === undefined) return;
-    await attached.call((api) => api.dispose()).catch(() => undefined);
-    await attached.departure;
+    await attached?.call((api) => api.dispose()).catch(() => undefined);
+    await attached?.departure;
+    // Those that were started ahead, or kept while it was parked.
+    await this.#parts.mcp?.release(this.identity);
   }
 }
 

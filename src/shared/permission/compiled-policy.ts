@@ -170,6 +170,7 @@ function matchOf(rule: PolicyRule, globs: readonly PathGlob[] | undefined, targe
       return isElsewhere ? 'no' : 'fully';
     }
     case 'delegate':
+    case 'mcp':
     case 'none':
     default:
       return globs === undefined ? 'fully' : 'no';

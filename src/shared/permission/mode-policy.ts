@@ -23,7 +23,16 @@ export type ResolvedAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'read' | 'write'; readonly paths: readonly ResolvedPath[] }
   | { readonly kind: 'execute'; readonly command: string; readonly cwd: string; readonly canonicalCwd?: string | undefined }
-  | { readonly kind: 'delegate'; readonly provider: string };
+  | { readonly kind: 'delegate'; readonly provider: string }
+  | McpAccess;
+
+/** A call of a tool of an MCP server. `print` changes with what the server is started with and with what the tool says of itself. */
+export interface McpAccess {
+  readonly kind: 'mcp';
+  readonly server: string;
+  readonly tool: string;
+  readonly print: string;
+}
 
 export interface PolicyContext {
   /** The session's canonical working directory. */
@@ -66,6 +75,8 @@ export function decideAccess(mode: PermissionMode, access: ResolvedAccess, conte
 /** What a mode refuses whatever a policy or a grant says: the text for the model, else `undefined`. */
 export function refusedByMode(mode: PermissionMode, access: ResolvedAccess): string | undefined {
   if ((mode !== 'read-only' && mode !== 'plan') || access.kind === 'none' || access.kind === 'read') return undefined;
+  // What its server calls reading is a word of the server's.
+  if (access.kind === 'mcp') return mode === 'plan' ? planMcpText : readOnlyMcpText;
   if (access.kind !== 'delegate') return mode === 'plan' ? planText : readOnlyText;
   // A session of this server gets the same mode; what another program does is not known here.
   return access.provider === selfProvider ? undefined : readOnlyDelegationText;
@@ -75,6 +86,10 @@ const readOnlyText =
   'This session is read-only: commands and changes of files are refused, so nothing was done. Only the user can change the mode. Go on with reading and searching, or say what you would have changed.';
 const planText =
   'This session is making a plan: commands and changes of files are refused until the person has approved one, so nothing was done. Go on with reading and searching.';
+const readOnlyMcpText =
+  'This session is read-only: tools of MCP servers are refused, since what they do is not known here. Nothing was done. Only the user can change the mode. Go on with your own tools.';
+const planMcpText =
+  'This session is making a plan: tools of MCP servers are refused until the person has approved one, so nothing was done. Go on with your own tools.';
 const readOnlyDelegationText = `This session is read-only: it may delegate to the provider "${selfProvider}" alone, so nothing was done. Only the user can change the mode.`;
 
 interface Question {
@@ -92,6 +107,8 @@ function questionAbout(mode: PermissionMode, access: ResolvedAccess, context: Po
     case 'delegate':
       if (access.provider === selfProvider) return undefined;
       return { why: 'Another program is to work here, with rights of its own.', grant: providerGrant(access.provider) };
+    case 'mcp':
+      return { why: 'A tool of an MCP server: what it does is known to that server alone.', grant: mcpGrant(access) };
     case 'none':
     default:
       return undefined;
@@ -108,6 +125,8 @@ export function grantFor(access: ResolvedAccess, toolName: string): Grant {
       return commandGrant(access);
     case 'delegate':
       return providerGrant(access.provider);
+    case 'mcp':
+      return mcpGrant(access);
     case 'none':
     default:
       return { key: JSON.stringify(['tool', toolName]), scope: `the tool ${toolName}` };
@@ -120,6 +139,14 @@ function commandGrant({ command, cwd, canonicalCwd = cwd }: Extract<ResolvedAcce
 
 function providerGrant(provider: string): Grant {
   return { key: JSON.stringify(['delegate', provider]), scope: `delegating to ${provider}` };
+}
+
+/** Of a name on a button. */
+const longestWord = 60;
+
+/** A server or a tool that is not what it was needs a new word. */
+function mcpGrant({ server, tool, print }: McpAccess): Grant {
+  return { key: JSON.stringify(['mcp', server, tool, print]), scope: `${tool.slice(0, longestWord)} of the MCP server ${server.slice(0, longestWord)}` };
 }
 
 /** These very paths together, wherever links lead. */

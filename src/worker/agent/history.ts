@@ -101,6 +101,7 @@ export class History {
       case 'instructions/read':
       case 'llm/retry':
       case 'llm/wait':
+      case 'mcp/status':
       case 'mode/change':
       case 'options/change':
       case 'permission/asked':

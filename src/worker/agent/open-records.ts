@@ -68,6 +68,7 @@ export class OpenRecords {
       case 'history/rewound':
       case 'llm/retry':
       case 'llm/wait':
+      case 'mcp/status':
       case 'mode/change':
       case 'options/change':
       case 'permission/asked':

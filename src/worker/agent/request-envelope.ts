@@ -16,15 +16,16 @@ export interface RequestEnvelope extends Pick<ModelRequest, 'system' | 'tools'> 
   readonly instructions: string;
 }
 
-/** Nothing of it changes while an agent lives but the model's name, and the tools' text is long: made once per agent and model. */
+/** Hardly anything of it changes while an agent lives, and the tools' text is long: made anew only for what has changed. */
 const envelopes = new WeakMap<AgentContext, RequestEnvelope>();
 
 export function requestEnvelope(context: AgentContext): RequestEnvelope {
   const known = envelopes.get(context);
   const { model } = context.model;
   const block = context.instructions?.block ?? '';
-  if (known?.header.model === model && known.instructions === block) return known;
-  const envelope = known?.instructions !== block ? makeEnvelope(context, block) : { ...known, header: { ...known.header, model } };
+  const tools = context.tools.schemas();
+  if (known?.header.model === model && known.instructions === block && known.tools === tools) return known;
+  const envelope = known?.instructions !== block || known.tools !== tools ? makeEnvelope(context, block) : { ...known, header: { ...known.header, model } };
   envelopes.set(context, envelope);
   return envelope;
 }
@@ -40,7 +41,8 @@ function factsOf(context: AgentContext): SystemPromptFacts {
     cwd: context.cwd,
     additionalDirectories: (context.toolParts.roots ?? []).filter((root) => root !== context.cwd),
     platform: process.platform,
-    toolNames: context.tools.schemas().map((tool) => tool.name),
+    // Others come and go, and would make another system text of it each time.
+    toolNames: context.tools.ownNames,
     persona: context.options.persona,
     finalAnswer: context.tools.finalAnswer !== undefined,
   };

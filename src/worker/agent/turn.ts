@@ -9,7 +9,9 @@ import type { AgentContext } from './agent-context.ts';
 import { contextUse, sessionCost } from './context-use.ts';
 import { errorReason } from './end-reason.ts';
 import type { DecidedEnd } from './open-records.ts';
+import { recordMessage } from './record-message.ts';
 import { runStep } from './step.ts';
+import { takeInstructions } from './take-instructions.ts';
 import { TimeLimit } from './time-limit.ts';
 import type { TurnScope } from './turn-scope.ts';
 
@@ -36,6 +38,7 @@ export interface TurnWork {
 
 /** The steps of the loop, for a prompt. */
 export async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> {
+  await Promise.all([takeInstructions(context, scope), context.tools.settling(scope.signal)]);
   while (!scope.endSpent()) await runStep(context, scope);
 }
 
@@ -47,7 +50,7 @@ export async function runTurn(context: AgentContext, scope: TurnScope, work: Tur
     scope.record({ type: 'turn/start', data: startOf(scope) });
     const { prompt } = work;
     if (prompt !== undefined) {
-      scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: context.newId(), source: 'prompt', ...prompt } });
+      scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: scope.options.messageId ?? context.newId(), source: 'prompt', ...prompt } });
     }
     // Only now may the turn end by time: what is logged above must come first.
     timeLimit.start();
@@ -75,14 +78,6 @@ function closeEarlierTurn(context: AgentContext, scope: TurnScope): void {
   for (const event of [...context.open.closers(), ...context.open.turnCloser()]) scope.record(event);
 }
 
-/** What was sent into the turn too late for a step still belongs to the conversation. */
-function lateSteers(context: AgentContext, scope: TurnScope): EventInput[] {
-  return context.inbox.claimSteers().map(({ source, content }) => ({
-    type: 'user/message',
-    data: { turn: scope.turn, messageId: context.newId(), source, content },
-  }));
-}
-
 async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnEnd> {
   const usage = scope.usage.total();
   const left = scope.limits.remaining();
@@ -91,7 +86,8 @@ async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnE
   try {
     context.open.decideEnd(scope.turn, endOf(scope, usage));
     for (const event of context.open.closers()) scope.record(withContext(event, context, costUsd));
-    for (const event of lateSteers(context, scope)) scope.record(event);
+    // What was sent into the turn too late for a step still belongs to the conversation.
+    context.inbox.claimSteers((message) => recordMessage(context, scope, message));
     for (const event of context.open.turnCloser()) scope.record(event);
     await scope.barrier();
   } catch (error) {

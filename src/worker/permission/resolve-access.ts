@@ -14,6 +14,7 @@ export async function resolveAccess(access: ToolAccess, forRules: boolean): Prom
       return { ...access, canonicalCwd: await canonicalPath(access.cwd) };
     case 'none':
     case 'delegate':
+    case 'mcp':
     default:
       return access;
   }

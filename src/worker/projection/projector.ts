@@ -11,6 +11,7 @@ import type { EventInput } from '../../shared/events.ts';
 import type { ArgumentsDraft } from '../../shared/render-intents.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { PermissionCall } from '../permission/permission-gate.ts';
+import { mcpUpdates } from './mcp-updates.ts';
 import { PlanView } from './plan-view.ts';
 import { titleUpdates, usageUpdates } from './session-updates.ts';
 import { commandUpdates, retryUpdates, rewoundUpdates, textUpdates, userUpdates } from './text-updates.ts';
@@ -37,6 +38,7 @@ export class Projector {
   readonly #profile: Profile;
   readonly #replay: boolean;
   readonly #terminalOutput: boolean;
+  readonly #notices: boolean;
   readonly #frames: UpdateFrames;
   readonly #cards: ToolCards;
   readonly #subagents = new SubagentCards();
@@ -46,6 +48,7 @@ export class Projector {
   constructor(options: ProjectorOptions) {
     this.#profile = options.profile;
     this.#replay = options.replay ?? false;
+    this.#notices = options.client.notices === true;
     this.#frames = new UpdateFrames(options.sessionId);
     if (options.settings !== undefined) this.#choices = new ChoiceUpdates(options.settings, options.client.booleanOptions === true);
     // Without cards on the wire no terminal was ever announced.
@@ -126,7 +129,8 @@ export class Projector {
         return textUpdates(kind, event.data.messageId, event.data.text);
       }
       case 'user/message':
-        return this.#replay && event.data.source !== 'notice' ? userUpdates(event.data) : [];
+        // A prompt's place is known to whoever sent it; that of a message into the running turn is known only now.
+        return event.data.source === 'steer' || (this.#replay && event.data.source === 'prompt') ? userUpdates(event.data) : [];
       case 'history/rewound':
         return rewoundUpdates(event.data);
       case 'command/run':
@@ -180,6 +184,8 @@ export class Projector {
       case 'step/end':
       case 'history/compacted':
         return usageUpdates(event.data.context);
+      case 'mcp/status':
+        return mcpUpdates(event.data, seqOf(event), this.#notices);
       case 'session/title':
         return titleUpdates(event.data, 'time' in event ? event.time : undefined);
       default:
@@ -191,6 +197,11 @@ export class Projector {
   #progress(callId: string, text: string | undefined): SessionUpdate[] {
     return text === undefined || text === '' ? [] : this.#cards.progress(callId, text);
   }
+}
+
+/** Events of a log have one. */
+function seqOf(event: EventInput & { readonly seq?: number }): number | undefined {
+  return event.seq;
 }
 
 function projectForAutomation(event: EventInput): SessionUpdate[] {

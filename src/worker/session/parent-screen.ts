@@ -75,6 +75,7 @@ export class ParentScreen implements SessionView {
       case 'history/rewound':
       case 'llm/retry':
       case 'llm/wait':
+      case 'mcp/status':
       case 'mode/change':
       case 'options/change':
       case 'permission/asked':

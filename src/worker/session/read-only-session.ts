@@ -7,6 +7,7 @@ import type { LogEvent } from '../../shared/events.ts';
 import { type Chosen, chosenAfter } from '../../shared/session-choices.ts';
 import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask } from '../../shared/thread-protocol.ts';
 import { isLockHeld } from '../../shared/log/session-lock.ts';
+import { McpPresenters } from '../mcp/mcp-presenter.ts';
 import { Projector } from '../projection/projector.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
 import { LogFollower } from './log-follower.ts';
@@ -22,6 +23,7 @@ export class ReadOnlySession implements SessionApi {
   readonly #screen: SessionScreen;
   readonly #follower: LogFollower;
   readonly #titles = new TitleFinder();
+  readonly #mcp = new McpPresenters();
   #chosen: Chosen;
   readonly #left = new AbortController();
   #leaving: Promise<void> | undefined;
@@ -32,7 +34,7 @@ export class ReadOnlySession implements SessionApi {
   constructor(task: SessionTask, thread: ThreadContext) {
     this.#task = task;
     this.#thread = thread;
-    this.#screen = createScreen(task, thread);
+    this.#screen = createScreen(task, thread, this.#mcp);
     this.#chosen = { mode: task.options.mode ?? task.settings.mode, choices: {}, revision: -1 };
     this.#follower = new LogFollower(task.logPath, (event) => this.#show(event));
     this.left = new Promise((resolve) => {
@@ -107,6 +109,7 @@ export class ReadOnlySession implements SessionApi {
     if (this.#left.signal.aborted) throw readOnly();
     this.#chosen = chosenAfter(this.#chosen, event);
     this.#titles.observe(event);
+    this.#mcp.observe(event);
     if (event.type === 'turn/start') this.#turnOpen = true;
     else if (event.type === 'turn/end') this.#turnOpen = false;
     return this.#screen.replay(event, this.#left.signal);
@@ -117,7 +120,7 @@ export class ReadOnlySession implements SessionApi {
   }
 }
 
-function createScreen({ sessionId, cwd, client, settings }: SessionTask, { outbox }: ThreadContext): SessionScreen {
+function createScreen({ sessionId, cwd, client, settings }: SessionTask, { outbox }: ThreadContext, mcp: McpPresenters): SessionScreen {
   const { profile } = settings;
   const projector = new Projector({
     sessionId,
@@ -125,7 +128,7 @@ function createScreen({ sessionId, cwd, client, settings }: SessionTask, { outbo
     client,
     profile,
     settings,
-    tools: (name) => toolRegistryFor(settings.subagents).get(name),
+    tools: (name) => toolRegistryFor(settings.subagents, { plan: true, askUser: true }).get(name) ?? mcp.get(name),
     replay: true,
   });
   return new SessionScreen({ sessionId, projector, outbox });

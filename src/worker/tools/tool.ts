@@ -18,7 +18,9 @@ export type ToolAccess =
   | { readonly kind: 'write'; readonly paths: readonly string[] }
   | { readonly kind: 'execute'; readonly command: string; readonly cwd: string }
   /** Hands work to another agent. */
-  | { readonly kind: 'delegate'; readonly provider: string };
+  | { readonly kind: 'delegate'; readonly provider: string }
+  /** Reaches whatever a server of the client's choice reaches. `print` changes with the server and with the tool. */
+  | { readonly kind: 'mcp'; readonly server: string; readonly tool: string; readonly print: string };
 
 /** The outcome of a call. `text` is what the model reads; `meta` is what `presentResult` needs, plain and bounded. */
 export interface ToolOutcome {
@@ -72,6 +74,8 @@ export interface ToolContext {
   readonly subagents?: SubagentRuns;
   /** The way out of plan mode; absent where there is nobody to approve a plan. */
   readonly plan?: Pick<PlanApproval, 'present'>;
+  /** Puts questions to the person; absent where the client shows no forms. */
+  readonly person?: Pick<PersonQuestions, 'ask'>;
   /** Shows what the call's command writes while it runs; absent where nobody looks. */
   readonly live?: LiveOutput;
   /** Replaces the session's plan. */

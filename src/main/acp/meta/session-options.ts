@@ -8,8 +8,9 @@ import { type JsonObject, ServerError } from '../../../shared/errors.ts';
 import type { PermissionMode } from '../../../shared/events.ts';
 import type { PolicyRules } from '../../../shared/policy-rules.ts';
 import type { SessionOptions } from '../../../shared/session-options.ts';
+import type { SessionWorkspace } from '../../threads/session-task.ts';
 import { parsePolicy } from '../../config/policy/parse-policy.ts';
-import { subagentToolNames, toolNames } from '../../../shared/tool-names.ts';
+import { askUserToolName, subagentToolNames, toolNames } from '../../../shared/tool-names.ts';
 import { budgetSchema, present, refuseUnknownCost } from './budget.ts';
 import { environmentSchema } from './environment.ts';
 import { extensionName, readExtension, refusal, type WithMeta } from './extension.ts';
@@ -58,14 +59,20 @@ const fixed = ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 
 
 const openSessionSchema = z.strictObject({ mode: modeSchema, env: environmentSchema.optional(), readOnly: z.boolean().optional() });
 
+interface SessionFacts extends Pick<SessionSettings, 'prices' | 'subagents'>, Pick<SessionWorkspace, 'mcpServers'> {
+  /** Whether there is the tool that asks the person. */
+  readonly asksPerson?: boolean;
+}
+
 /** For `session/new`. @throws ServerError INVALID_PARAMS naming the member */
 export async function newSessionOptions(
   params: WithMeta,
-  { prices, subagents }: Pick<SessionSettings, 'prices' | 'subagents'>,
+  { prices, subagents, mcpServers = [], asksPerson = false }: SessionFacts,
 ): Promise<SessionOptions> {
   const { policy, outputSchema, ...given } = readExtension(params, newSessionSchema);
   refuseUnknownCost(given.budget, prices);
-  refuseUnknownTools(given.tools, subagents.length > 0 ? [...toolNames, ...subagentToolNames] : toolNames);
+  const known = [...toolNames, ...(subagents.length > 0 ? subagentToolNames : []), ...(asksPerson ? [askUserToolName] : [])];
+  refuseUnknownTools(given.tools, known, mcpServers.length > 0);
   if (outputSchema !== undefined) await checkOutputSchema(outputSchema as JsonObject);
   const options: SessionOptions = present({
     ...given,
@@ -77,9 +84,14 @@ export async function newSessionOptions(
   return options;
 }
 
+/** Which tools its servers have is not known yet. */
+function isMcpToolName(name: string): boolean {
+  return /^mcp__[A-Za-z0-9_-]{1,59}$/.test(name);
+}
+
 /** A tool that there is not would leave the session with less than was meant, in silence. */
-function refuseUnknownTools(names: readonly string[] = [], known: readonly string[]): void {
-  const unknown = names.findIndex((name) => !known.includes(name));
+function refuseUnknownTools(names: readonly string[] = [], known: readonly string[], hasMcp: boolean): void {
+  const unknown = names.findIndex((name) => !known.includes(name) && !(hasMcp && isMcpToolName(name)));
   if (unknown >= 0) throw refusal(`tools.${unknown}`, `there is no such tool here; the tools are ${known.join(', ')}.`);
 }
 

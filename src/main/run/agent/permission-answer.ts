@@ -68,6 +68,7 @@ function allowedByMode(mode: PermissionMode, access: ResolvedAccess | undefined,
       return access.paths.length === 0 || decideAccess(mode, access, { cwd, grants: new Set() }).kind === 'allow';
     case 'execute':
     case 'delegate':
+    case 'mcp':
     case undefined:
     default:
       return false;

@@ -28,6 +28,12 @@ export function instructionsLine({ files, given }: EventData['instructions/read'
   return eventLine(html`instruction files, ${where}: ${visibleLine(names === '' ? 'none' : names, longestText)}`);
 }
 
+export function mcpLine({ name, state, tools = [], leftOut = [], error }: EventData['mcp/status']): Html {
+  const count = state === 'connected' ? `, ${countText(tools.length)} tools${leftOut.length === 0 ? '' : `, ${countText(leftOut.length)} left out`}` : '';
+  const why = error === undefined ? undefined : html`: ${visibleLine(error, longestText)}`;
+  return eventLine(html`MCP server <b>${visibleLine(name, 120)}</b>: ${state}${count}${why}`, state !== 'connected');
+}
+
 export function askedLine(data: EventData['permission/asked']): Html {
   return html`permission asked: ${visibleLine(data.title, longestText)}`;
 }

@@ -106,6 +106,7 @@ export class Trajectory {
       case 'instructions/read':
       case 'llm/retry':
       case 'llm/wait':
+      case 'mcp/status':
       case 'mode/change':
       case 'options/change':
       case 'permission/asked':

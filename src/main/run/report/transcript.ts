@@ -14,6 +14,7 @@ import {
   decidedLine,
   eventLine,
   instructionsLine,
+  mcpLine,
   prunedLine,
   retryLine,
   rewoundLine,
@@ -97,6 +98,8 @@ export class Transcript {
         return waitLine(event.data);
       case 'instructions/read':
         return instructionsLine(event.data);
+      case 'mcp/status':
+        return mcpLine(event.data);
       case 'history/pruned':
         return prunedLine(event.data);
       case 'history/rewound':

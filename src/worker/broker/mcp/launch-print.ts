@@ -1,8 +1,8 @@
 /**
  * What an approval of a server's tools is bound to: prints of the definition that it is started with, and of each tool.
  *
- * They stand in the log of the session, and the definition may hold a password: the print is made slow on purpose, and
- * for one session only, so that nobody finds the one from the other by trying.
+ * They stand in logs and among a workspace's answers, and the definition may hold a password: the print is made slow on
+ * purpose, and for one workspace only, so that nobody finds the one from the other by trying.
  */
 import { createHash, scrypt } from 'node:crypto';
 import type { McpServerSpec, McpToolInfo } from '../../../shared/mcp-protocol.ts';
@@ -11,9 +11,9 @@ const cost = { N: 4096, r: 8, p: 1 } as const;
 const bytes = 16;
 
 /** Changes when anything of the definition does. Some milliseconds, and not of this thread. */
-export async function launchPrint(owner: string, spec: McpServerSpec): Promise<string> {
+export async function launchPrint(workspace: string, spec: McpServerSpec): Promise<string> {
   return await new Promise((resolve, reject) => {
-    scrypt(definitionText(spec), owner, bytes, cost, (error, key) => (error === null ? resolve(key.toString('hex')) : reject(error)));
+    scrypt(definitionText(spec), workspace, bytes, cost, (error, key) => (error === null ? resolve(key.toString('hex')) : reject(error)));
   });
 }
 

@@ -11,6 +11,7 @@ import { SecretFilter } from '../subagents/secret-filter.ts';
 import { within } from '../within.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { startServer, type StdioServer, type StdioStarter } from './stdio-server.ts';
+import { cleanText } from './clean-text.ts';
 import { loadMcpClient, type McpClientLibrary } from './load-mcp-client.ts';
 import type { AskForPage } from './read-tools.ts';
 
@@ -63,7 +64,7 @@ export class McpLink {
       await link.#connect(signal);
       return link;
     } catch (error) {
-      const words = await link.#wordsOf(error);
+      const words = await link.#wordsOf(error, signal);
       await link.end();
       throw new Error(words, { cause: error });
     }
@@ -108,7 +109,7 @@ export class McpLink {
       try {
         return await this.#client.request({ method: 'tools/list', params }, this.#library.ResultSchema, { signal, timeout: timeoutMs });
       } catch (error) {
-        throw new Error(await this.#wordsOf(signal.aborted ? signal.reason : error), { cause: error });
+        throw new Error(await this.#wordsOf(error, signal), { cause: error });
       }
     };
   }
@@ -184,11 +185,12 @@ export class McpLink {
   }
 
   /** What the server says of itself when it is gone tells more than the broken connection. */
-  async #wordsOf(error: unknown): Promise<string> {
+  async #wordsOf(error: unknown, signal?: AbortSignal): Promise<string> {
     if (this.#failure !== undefined) return this.#clean(this.#failure);
-    if (this.#stdio !== undefined && this.#isClosed) return this.#clean(await this.#stdio.lastWords());
-    const tail = this.#stdio?.tail() ?? '';
-    return this.#clean([wordsOfError(error), tail].filter((part) => part !== '').join('\n'));
+    const isGivenUp = signal?.aborted === true;
+    if (this.#stdio !== undefined && this.#isClosed && !isGivenUp) return this.#clean(await this.#stdio.lastWords());
+    const words = wordsOfError(isGivenUp ? signal.reason : error);
+    return this.#clean([words, this.#stdio?.tail() ?? ''].filter((part) => part !== '').join('\n'));
   }
 
   async #howItEnded(): Promise<string> {
@@ -197,10 +199,12 @@ export class McpLink {
   }
 
   #clean(text: string): string {
-    return diagnosticText(text, this.#secrets);
+    return cleanText(diagnosticText(text, this.#secrets), longestWords);
   }
 }
 
+/** What a person is shown, in UTF-16 units. */
+const longestWords = 4096;
 /** The longest that a timer can wait. */
 const longestTimerMs = 2 ** 31 - 1;
 

@@ -10,7 +10,6 @@ import { readResult } from './read-result.ts';
 import { readTools, type ToolList } from './read-tools.ts';
 
 export interface McpServerParts extends Omit<LinkParts, 'spec' | 'onToolsChanged'> {
-  readonly owner: string;
   readonly times: McpTimes;
   readonly spillDir: string;
   /** The status is another one now. */
@@ -94,7 +93,7 @@ export class McpServer {
     const signal = AbortSignal.any([this.#life.signal, limit.signal]);
     try {
       // Beside each other: the print takes as long as many a server.
-      const [print, link] = await Promise.all([launchPrint(this.#parts.owner, this.#spec), this.#open(signal)]);
+      const [print, link] = await Promise.all([this.#print(), this.#open(signal)]);
       this.#take(link, await this.#list(link, print, signal));
     } catch (error) {
       if (!this.#life.signal.aborted) this.#connectFailed(error instanceof Error ? error.message : String(error));
@@ -230,7 +229,7 @@ export class McpServer {
     this.#isStale = false;
     this.#isLooking = true;
     try {
-      const print = await launchPrint(this.#parts.owner, this.#spec);
+      const print = await this.#print();
       const { tools, leftOut } = await readTools(link.page(this.#life.signal, this.#parts.times.connectMs), print);
       if (link === this.#link && !this.#life.signal.aborted) this.#change({ ...this.#status, tools, leftOut });
     } catch {
@@ -240,6 +239,10 @@ export class McpServer {
       this.#lookedAt = performance.now();
       if (this.#isStale) this.#toolsChanged();
     }
+  }
+
+  #print(): Promise<string> {
+    return launchPrint(this.#parts.directories[0] ?? '', this.#spec);
   }
 
   #change(status: McpServerStatus): void {

@@ -21,9 +21,9 @@ export class SessionServers {
   /** Begins to connect to all of them at once. */
   constructor(request: McpOpenRequest, parts: SessionServersParts) {
     this.#definition = definitionOf(request);
-    const { owner, directories, times, spillDir } = request;
+    const { directories, times, spillDir } = request;
     const onChange = (): void => this.#changed();
-    const start = (spec: McpServerSpec): McpServer => new McpServer(spec, { ...parts, owner, directories, times, spillDir, onChange });
+    const start = (spec: McpServerSpec): McpServer => new McpServer(spec, { ...parts, directories, times, spillDir, onChange });
     this.#servers = request.servers.map(start);
   }
 

@@ -91,6 +91,7 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
       case 'undo/start':
       case 'llm/retry':
       case 'llm/wait':
+      case 'mcp/status':
       case 'mode/change':
       case 'options/change':
       case 'permission/asked':

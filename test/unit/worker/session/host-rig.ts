@@ -107,6 +107,7 @@ export class HostRig {
         maxParallelToolCalls: 4,
         maxUpdatesPerSecond: 0,
         commandTimeoutMs: 5000,
+        mcp: { connectMs: 10_000, firstWaitMs: 5000, callMs: 10_000, idleMs: 60_000 },
         ripgrepPath: undefined,
         policy: undefined,
         prices: undefined,
