@@ -67,6 +67,7 @@ export async function whatLasts(
       return { allow: !guarded.includes(true), reject: true };
     }
     case 'delegate':
+    case 'mcp':
     case 'none':
       return { allow: true, reject: true };
     default:
