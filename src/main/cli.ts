@@ -6,11 +6,14 @@
  * of `serve`. Nothing here writes to stdout on the way to `serve`: stdout is the protocol.
  */
 import { homedir } from 'node:os';
+import { join } from 'node:path';
 import process from 'node:process';
 import { ServerError } from '../shared/errors.ts';
+import { takeSupervised } from '../shared/supervised.ts';
 import { packageRoot, packageVersion } from './cli/own-package.ts';
 import { type CommandLine, parseCommandLine } from './cli/parse-command-line.ts';
 import type { LoadedConfig } from './config/load-config.ts';
+import type { KeyStore } from './credentials/key-store.ts';
 
 const exitFailed = 1;
 const exitWrongSetting = 2;
@@ -33,8 +36,19 @@ async function ripgrepPath(): Promise<string | undefined> {
   }
 }
 
+/** Where keys of `dsh-acp login` are; `undefined` for a user without a home. */
+async function keyStore(): Promise<KeyStore | undefined> {
+  const [{ KeyStore }, { userConfigDirectory }] = await Promise.all([
+    import('./credentials/key-store.ts'),
+    import('./config/read-config-file.ts'),
+  ]);
+  const directory = userConfigDirectory({ env: process.env, home: home(), cwd: process.cwd() });
+  return directory === undefined ? undefined : new KeyStore(join(directory, 'credentials.json'));
+}
+
 async function load(line: CommandLine): Promise<LoadedConfig> {
-  const [{ loadConfig }, { availableParallelism }, rgPath] = await Promise.all([
+  const [keys, { loadConfig }, { availableParallelism }, rgPath] = await Promise.all([
+    keyStore(),
     import('./config/load-config.ts'),
     import('node:os'),
     ripgrepPath(),
@@ -48,13 +62,16 @@ async function load(line: CommandLine): Promise<LoadedConfig> {
     cores: availableParallelism(),
     version: packageVersion(),
     ripgrepPath: rgPath,
+    ...(keys === undefined ? {} : { storedKey: (baseUrl: string) => keys.has(baseUrl) }),
   });
 }
 
 async function serveCommand(line: CommandLine): Promise<number> {
   // Together: an editor waits for both.
+  const supervised = takeSupervised(process.env);
   const [loaded, { runServer }] = await Promise.all([load(line), import('./cli/serve-command.ts')]);
-  return await runServer(loaded, { handStarted: !line.named && process.stdin.isTTY });
+  if (loaded.config.supervise && supervised === undefined) return await (await import('./cli/supervise-command.ts')).runSupervised(loaded);
+  return await runServer(loaded, { handStarted: !line.named && process.stdin.isTTY, keys: await keyStore(), supervised });
 }
 
 function print(text: string): number {
@@ -62,6 +79,10 @@ function print(text: string): number {
   process.stdout.on('error', () => undefined);
   process.stdout.write(text);
   return 0;
+}
+
+function say(text: string): void {
+  process.stderr.write(text);
 }
 
 async function helpFor({ command }: CommandLine): Promise<string> {
@@ -79,11 +100,26 @@ async function run(line: CommandLine): Promise<number> {
       return print((await import('./cli/config-command.ts')).printConfig(await load(line), line.format));
     case 'doctor': {
       const { runDoctor } = await import('./cli/doctor/doctor.ts');
-      return await runDoctor(() => load(line), print);
+      return await runDoctor(() => load(line), print, { keys: await keyStore() });
     }
     case 'run': {
       const { runRun } = await import('./cli/run-command.ts');
       return await runRun(line, () => load(line));
+    }
+    case 'login': {
+      const { runLogin } = await import('./cli/login-command.ts');
+      return await runLogin({
+        loaded: await load(line),
+        keys: await keyStore(),
+        fromStdin: line.keyStdin,
+        input: process.stdin,
+        print,
+        say,
+      });
+    }
+    case 'logout': {
+      const { runLogout } = await import('./cli/logout-command.ts');
+      return await runLogout({ loaded: await load(line), keys: await keyStore(), print, say });
     }
     case 'demo':
     default: {

@@ -20,8 +20,10 @@ import { type AgentStream, createAgentStream } from './transport/agent-stream.ts
 import { FrameWriter } from './transport/frame-writer.ts';
 import { takeStdout } from './transport/stdout-guard.ts';
 
-export interface ServeOptions extends Pick<RuntimeParts, 'sessionThreadPath' | 'brokerPath' | 'withheldVariables' | 'configDirectories'> {
+export interface ServeOptions extends Pick<RuntimeParts, 'sessionThreadPath' | 'brokerPath' | 'withheldVariables' | 'configDirectories' | 'restarts'> {
   readonly input: Readable;
+  /** What carries both ways in place of stdio, under a supervisor. */
+  readonly socket?: Socket;
   /** Absent where no key is stored for anybody, and none is looked for. */
   readonly credentials?: Omit<CredentialsParts, 'configured'>;
   /** How this program was started. */
@@ -35,7 +37,7 @@ export interface ServeOptions extends Pick<RuntimeParts, 'sessionThreadPath' | '
  */
 export async function serve(config: ServerConfig, options: ServeOptions): Promise<number> {
   // First of all: from here on nothing but the frame writer reaches stdout.
-  const output = takeStdout();
+  const output = takeStdout(options.socket);
   const server = new Server(config, options, output);
   const cause = await server.run();
   return await server.stop(cause);

@@ -51,6 +51,10 @@ export const errorCatalogue = {
     rpcCode: -31012,
     hint: 'Send the prompt again; if it goes on, simplify the output schema or say in the prompt what it asks for.',
   },
+  SERVER_RESTARTED: {
+    rpcCode: -31020,
+    hint: 'Look at what the turn has done (session/load shows it), then send the next prompt: the session goes on.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type ErrorCode = keyof typeof errorCatalogue;

@@ -5,7 +5,7 @@ import { flagOf } from '../config/key-spelling.ts';
 import { type KeyName, keyNames } from '../config/schema.ts';
 import { isSwitch, type RunFlagName, runFlagNames, type RunWords } from './run-flags.ts';
 
-const commands = ['serve', 'run', 'demo', 'doctor', 'config'] as const;
+const commands = ['serve', 'run', 'login', 'logout', 'demo', 'doctor', 'config'] as const;
 export type Command = (typeof commands)[number];
 
 const formats = ['text', 'json', 'markdown'] as const;
@@ -24,9 +24,11 @@ export interface CommandLine {
   readonly format: PrintFormat;
   /** What only `run` takes. */
   readonly run: RunWords;
+  /** `login` takes the key from stdin and asks nothing. */
+  readonly keyStdin: boolean;
 }
 
-const switches = { help: 'h', version: 'v' } as const;
+const switches = { help: 'h', version: 'v', login: undefined, 'key-stdin': undefined } as const;
 const where = 'command line';
 
 function flagTable(): Map<string, KeyName> {
@@ -43,10 +45,21 @@ function parse(argv: readonly string[], known: ReadonlyMap<string, KeyName>) {
     config: { type: 'string' },
     format: { type: 'string' },
   };
-  for (const [name, short] of Object.entries(switches)) options[name] = { type: 'boolean', short };
+  for (const [name, short] of Object.entries(switches)) options[name] = { type: 'boolean', ...(short === undefined ? {} : { short }) };
   for (const name of runFlagNames) options[name] = { type: isSwitch(name) ? 'boolean' : 'string' };
   for (const flag of known.keys()) options[flag] = { type: 'string' };
-  return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens;
+  return parseArgs({
+    args: argv.map((word, index) => spelledOut(word, argv[index + 1])),
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  }).tokens;
+}
+
+/** `--supervise` alone is what a person types. */
+function spelledOut(word: string, next: string | undefined): string {
+  return word === '--supervise' && next !== 'on' && next !== 'off' ? '--supervise=on' : word;
 }
 
 function readCommand(words: readonly string[]): Command | undefined {
@@ -60,6 +73,15 @@ function readCommand(words: readonly string[]): Command | undefined {
   if (tooMuch === undefined) return command;
   const expected = command === 'run' ? 'one jobs file or one prompt (in quotes) after run' : 'no more words after the command';
   throw configError({ key: tooMuch, expected, where });
+}
+
+/** Clients put `--login` behind whatever they start the server with, or in its place. */
+function loginInstead(command: Command | undefined, seen: ReadonlySet<string>): Command | undefined {
+  const isLogin = command === 'login' || seen.has('login');
+  if (isLogin && command !== undefined && command !== 'serve' && command !== 'login')
+    throw configError({ key: '--login', expected: `no command ${command} with it`, where });
+  if (seen.has('key-stdin') && !isLogin) throw configError({ key: '--key-stdin', expected: 'it only with the command login', where });
+  return isLogin ? 'login' : command;
 }
 
 function runFlagNamed(name: string): RunFlagName | undefined {
@@ -114,7 +136,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     if (runFlag === undefined) texts.set(name, value);
     else runFlags.set(runFlag, [...(runFlags.get(runFlag) ?? []), value]);
   }
-  const command = readCommand(words);
+  const command = loginInstead(readCommand(words), seen);
   const flags = new Map<KeyName, string>();
   for (const [flag, name] of known) {
     const text = texts.get(flag);
@@ -133,5 +155,6 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     flags,
     format: readFormat(texts.get('format'), command ?? 'serve'),
     run: { subject: words[1], given: runFlags },
+    keyStdin: seen.has('key-stdin'),
   };
 }

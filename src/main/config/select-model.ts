@@ -14,7 +14,14 @@ export interface ModelChoice {
   readonly why: string;
   /** The variable that the key was taken from, or would be. */
   readonly keyVariable: string | undefined;
+  /** What is chosen as soon as there is a key; only where the want of one decided. */
+  readonly withKey?: ModelChoice;
 }
+
+/** Whether a key is stored for a model server; in words why it is not used, where that is not plain. */
+export type StoredKeyLookup = (baseUrl: string) => { readonly stored: boolean; readonly reason?: string };
+
+const nothingStored: StoredKeyLookup = () => ({ stored: false });
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -90,7 +97,9 @@ function remote(settings: Settings, env: Environment): ModelChoice {
   const why =
     settings.model !== undefined || own !== undefined
       ? 'configured'
-      : `there is a key in ${settings.api_key === undefined ? keyVariable : 'api_key'}`;
+      : apiKey === undefined
+        ? 'there is a stored key'
+        : `there is a key in ${settings.api_key === undefined ? keyVariable : 'api_key'}`;
   return { model: config, models: furtherModels(settings, isDeepseek).filter((name) => name !== model), why, keyVariable };
 }
 
@@ -98,7 +107,7 @@ function remote(settings: Settings, env: Environment): ModelChoice {
  * @throws ServerError CONFIG_INVALID when a base_url stands without a model, a replay path is not absolute, or a
  * variable of the environment that is needed holds something unusable
  */
-export function selectModel(settings: Settings, env: Environment): ModelChoice {
+export function selectModel(settings: Settings, env: Environment, storedKey: StoredKeyLookup = nothingStored): ModelChoice {
   const { model } = settings;
   if (model === 'scripted')
     return { model: { kind: 'scripted', paceMs: settings.pace_ms ?? 0 }, models: [], why: 'configured', keyVariable: undefined };
@@ -109,11 +118,15 @@ export function selectModel(settings: Settings, env: Environment): ModelChoice {
   }
   const keyVariable = settings.api_key_env ?? deepseekKey;
   const hasKey = settings.api_key !== undefined || readKey(keyVariable, env) !== undefined;
-  if (model !== undefined || settings.base_url !== undefined || hasKey) return remote(settings, env);
+  const withKey = remote(settings, env);
+  if (model !== undefined || settings.base_url !== undefined || hasKey) return withKey;
+  const { stored, reason } = storedKey(deepseekBase(env));
+  if (stored) return withKey;
   return {
     model: { kind: 'scripted', paceMs: settings.pace_ms ?? 0 },
     models: [],
-    why: `no model is configured and ${keyVariable} is not set`,
+    why: `no model is configured, ${keyVariable} is not set, and ${reason ?? 'no key is stored'}`,
     keyVariable: undefined,
+    withKey,
   };
 }

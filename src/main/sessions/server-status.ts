@@ -44,6 +44,8 @@ export interface ServerFigures {
   readonly totals: Totals;
   readonly process: {
     readonly uptimeMs: number;
+    /** Processes that served this connection before; present under a supervisor. */
+    readonly restarts?: number;
     /** Of the whole process. */
     readonly rssBytes: number;
     /** Of the main thread. */

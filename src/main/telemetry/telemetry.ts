@@ -19,6 +19,8 @@ export interface TelemetryParts {
   readonly instance: string;
   readonly limiter: () => LimiterStatus;
   readonly queuedBytes: () => number;
+  /** Absent without a supervisor. */
+  readonly restarts?: number | undefined;
 }
 
 /** Variables that the exporter reads and that hold what opens a collector: no command gets them. */
@@ -49,7 +51,7 @@ export class Telemetry {
 
   /** The part of the status that is not about sessions. */
   figures(): ServerFigures {
-    const { config, limiter, queuedBytes } = this.#parts;
+    const { config, limiter, queuedBytes, restarts } = this.#parts;
     const { model } = config.session;
     const memory = process.memoryUsage();
     return {
@@ -58,6 +60,7 @@ export class Telemetry {
       totals: this.counters.totals(),
       process: {
         uptimeMs: Math.round(process.uptime() * 1000),
+        ...(restarts === undefined ? {} : { restarts }),
         rssBytes: memory.rss,
         heapUsedBytes: memory.heapUsed,
         loopLagMs: this.#lag.read(),

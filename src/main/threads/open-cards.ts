@@ -20,20 +20,24 @@ export class OpenCards {
     } else if (cards?.delete(callId) === true && cards.size === 0) this.#bySession.delete(sessionId);
   }
 
-  /** The ids of the session's open cards, and the frames that end them as failed; it has none open afterwards. */
-  close(sessionId: string): { readonly callIds: readonly string[]; readonly frames: string } {
+  /**
+   * The ids of the session's open cards, and the frames that end them as failed; it has none open afterwards. `words` take the
+   * place of what a card shows, but for a terminal, which stays.
+   */
+  close(sessionId: string, words?: string): { readonly callIds: readonly string[]; readonly frames: string } {
     const cards = [...(this.#bySession.get(sessionId) ?? [])];
     this.#bySession.delete(sessionId);
-    const frames = cards.map(([callId, card]) => `${JSON.stringify(failedFrame(sessionId, callId, card))}\n`).join('');
+    const frames = cards.map(([callId, card]) => `${JSON.stringify(failedFrame(sessionId, callId, card, words))}\n`).join('');
     return { callIds: cards.map(([callId]) => callId), frames };
   }
 }
 
-function failedFrame(sessionId: string, toolCallId: string, { isTerminal }: OpenCard): object {
+function failedFrame(sessionId: string, toolCallId: string, { isTerminal }: OpenCard, words: string | undefined): object {
   const update: ToolCallUpdate & { sessionUpdate: 'tool_call_update' } = {
     sessionUpdate: 'tool_call_update',
     toolCallId,
     status: 'failed',
+    ...(words === undefined || isTerminal ? {} : { content: [{ type: 'content', content: { type: 'text', text: words } }] }),
     // Else the client shows its command as running for ever.
     ...(isTerminal ? { _meta: { terminal_exit: { terminal_id: toolCallId, exit_code: null, signal: null } } } : {}),
   };

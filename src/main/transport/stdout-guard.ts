@@ -18,9 +18,11 @@ const STDOUT_FD = 1;
  * Pipes, socket pairs, terminals and files are told apart, since each needs its own kind of stream. Pipes and sockets
  * are written asynchronously: a reader that stalls does not stop the event loop. Nothing handles `error` on the stream
  * yet: give it to a {@link FrameWriter} in the same turn.
+ *
+ * @param instead what the protocol goes to when fd 1 is not it; it is given back as it is
  */
-export function takeStdout(): Writable {
-  const out = openProtocolStream();
+export function takeStdout(instead?: Writable): Writable {
+  const out = instead ?? openProtocolStream();
   const toStderr = { configurable: true, enumerable: true, get: () => process.stderr };
   Object.defineProperty(process, 'stdout', toStderr);
   // console caches the stream it first wrote to; this also reaches one that was used before the guard.

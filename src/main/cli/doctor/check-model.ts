@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises';
 import type { ModelConfig } from '../../../shared/config.ts';
 import type { ModelChoice } from '../../config/select-model.ts';
+import type { FoundKey, KeyStore } from '../../credentials/key-store.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { getJson, readModelList } from './get-json.ts';
 
@@ -18,12 +19,28 @@ async function checkReplay(path: string): Promise<Finding> {
   return fail('model', `there is no recorded stream ${path}`, 'Give the absolute path of a recorded stream after replay:.');
 }
 
-async function checkRemote(model: RemoteModel, keyVariable: string | undefined): Promise<Finding> {
+/** Of the settings and the environment, else the stored one. */
+async function keyFor(model: RemoteModel, keys: Pick<KeyStore, 'find'> | undefined): Promise<FoundKey> {
+  if (model.apiKey !== undefined) return { kind: 'key', key: model.apiKey, from: 'the settings or the environment' };
+  return (await keys?.find(model.baseUrl)) ?? { kind: 'none' };
+}
+
+async function checkRemote(
+  model: RemoteModel,
+  keyVariable: string | undefined,
+  keys: Pick<KeyStore, 'find'> | undefined,
+): Promise<Finding> {
   const subject = `${model.model} at ${model.baseUrl}`;
-  if (model.apiKey === undefined && model.dialect === 'deepseek') {
-    return fail('model', `${subject}: no key`, `Set ${keyVariable ?? 'DEEPSEEK_API_KEY'} in the environment of the server.`);
+  const found = await keyFor(model, keys);
+  if (found.kind !== 'key' && model.dialect === 'deepseek') {
+    const why = found.kind === 'unusable' ? found.reason : 'no key';
+    return fail(
+      'model',
+      `${subject}: ${why}`,
+      `Set ${keyVariable ?? 'DEEPSEEK_API_KEY'} in the environment of the server, or run dsh-acp login.`,
+    );
   }
-  const headers = model.apiKey === undefined ? {} : { authorization: `Bearer ${model.apiKey}` };
+  const headers = found.kind === 'key' ? { authorization: `Bearer ${found.key}` } : {};
   const result = await getJson(`${model.baseUrl}/models`, { timeoutMs, headers });
   if (result.kind === 'failed')
     return fail('model', `${subject}: not reached (${result.reason})`, 'Check --base-url, and that the server runs.');
@@ -31,7 +48,9 @@ async function checkRemote(model: RemoteModel, keyVariable: string | undefined):
     return fail(
       'model',
       `${subject}: the key was refused (${result.status})`,
-      `Check the key in ${keyVariable ?? 'api_key, or name its variable with --api-key-env'}.`,
+      model.apiKey === undefined && found.kind === 'key'
+        ? `It is the stored one, of ${found.from}: run dsh-acp login again.`
+        : `Check the key in ${keyVariable ?? 'api_key, or name its variable with --api-key-env'}.`,
     );
   }
   const models = readModelList(result.json);
@@ -51,7 +70,8 @@ async function checkRemote(model: RemoteModel, keyVariable: string | undefined):
   );
 }
 
-export async function checkModel(choice: ModelChoice): Promise<Finding> {
+/** @param keys where stored keys are */
+export async function checkModel(choice: ModelChoice, keys?: Pick<KeyStore, 'find'>): Promise<Finding> {
   const { model, why } = choice;
   switch (model.kind) {
     case 'scripted':
@@ -60,6 +80,6 @@ export async function checkModel(choice: ModelChoice): Promise<Finding> {
       return await checkReplay(model.path);
     case 'openai-compatible':
     default:
-      return await checkRemote(model, choice.keyVariable);
+      return await checkRemote(model, choice.keyVariable, keys);
   }
 }

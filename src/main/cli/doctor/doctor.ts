@@ -1,6 +1,7 @@
 /** `dsh-acp doctor`: checks what the server needs, says what to do about each fault, and finds model servers. */
 import { ServerError } from '../../../shared/errors.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
+import type { KeyStore } from '../../credentials/key-store.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkModel } from './check-model.ts';
 import { checkPrices } from './check-prices.ts';
@@ -35,6 +36,12 @@ function checkFile(loaded: LoadedConfig): Finding {
   return ok('config', file.path);
 }
 
+export interface DoctorOptions {
+  readonly probes?: readonly Probe[];
+  /** Where stored keys are. */
+  readonly keys?: Pick<KeyStore, 'find'> | undefined;
+}
+
 /**
  * @param load resolves the configuration; may throw CONFIG_INVALID, which is then one of the findings
  * @returns the exit code: 1 when something failed
@@ -42,7 +49,7 @@ function checkFile(loaded: LoadedConfig): Finding {
 export async function runDoctor(
   load: () => Promise<LoadedConfig>,
   print: (text: string) => unknown,
-  probes: readonly Probe[] = defaultProbes,
+  { probes = defaultProbes, keys }: DoctorOptions = {},
 ): Promise<number> {
   const findings: Finding[] = [];
   let loaded: LoadedConfig | undefined;
@@ -56,7 +63,11 @@ export async function runDoctor(
   const search = findModelServers(probes);
   if (loaded !== undefined) {
     const { config, choice } = loaded;
-    findings.push(...(await checkMachine(config.session.ripgrepPath)), await checkStateDir(config.stateDir), await checkModel(choice));
+    findings.push(
+      ...(await checkMachine(config.session.ripgrepPath)),
+      await checkStateDir(config.stateDir),
+      await checkModel(choice, keys),
+    );
     findings.push(checkPrices(loaded.prices), ...(await checkSubagents(config.session.subagents)));
   }
   const failed = findings.filter((finding) => finding.level === 'fail').length;

@@ -87,6 +87,18 @@ export const generalKeys = {
     default: 'files',
     doc: 'Whether what files held before tools changed them is kept beside the session log, for `/undo`. `off` keeps nothing: then only the conversation can be taken back.',
   },
+  supervise: {
+    section: '',
+    type: { kind: 'choice', values: ['on', 'off'] },
+    default: 'off',
+    doc: '`on` lets a small process hold the connection and start the server again when its process dies; see docs/supervisor.md.',
+  },
+  max_restarts: {
+    section: '',
+    type: { kind: 'integer', min: 0, max: 1_000 },
+    default: 5,
+    doc: 'How often within a minute a server that died is started again under `supervise`; after that its end is the end.',
+  },
   log_level: {
     section: '',
     type: { kind: 'choice', values: ['silent', 'error', 'warn', 'info', 'debug'] },
