@@ -9,7 +9,7 @@ import {
   type SetSessionConfigOptionResponse,
 } from '@agentclientprotocol/sdk';
 import { ServerError } from '../../shared/errors.ts';
-import { type Chosen, configOptions, isPermissionMode, isThoughtLevel } from '../../shared/session-choices.ts';
+import { type ChoiceSettings, type Chosen, configOptions, isPermissionMode, isThoughtLevel } from '../../shared/session-choices.ts';
 import type { Session } from '../sessions/session.ts';
 import type { AgentAppParts } from './agent-app.ts';
 import type { ConnectionView } from '../sessions/session-table.ts';
@@ -24,22 +24,22 @@ export async function setSessionConfigOption(
 ): Promise<SetSessionConfigOptionResponse> {
   connection.refuseUnlessEditor(methods.agent.session.setConfigOption);
   const session = (await parts.sessions()).get(params.sessionId);
-  await choose(session, offered(optionsOf(parts, session), params), params.value);
-  return { configOptions: optionsOf(parts, session) };
+  await choose(session, offered(optionsOf(session), params), params.value);
+  return { configOptions: optionsOf(session) };
 }
 
 /** What the answer to a request that opens a session says of its choices. Automation gives a mode with the session, and is not shown it. */
 export function choicesFor(
-  { config }: AgentAppParts,
+  settings: ChoiceSettings,
   { profile, client }: ConnectionView,
   chosen: Pick<Chosen, 'mode' | 'choices'>,
 ): Pick<LoadSessionResponse, 'modes' | 'configOptions'> {
   if (profile !== 'editor') return {};
-  return { modes: modeState(chosen.mode), configOptions: configOptions(config.session, chosen, client.booleanOptions === true) };
+  return { modes: modeState(chosen.mode), configOptions: configOptions(settings, chosen, client.booleanOptions === true) };
 }
 
-function optionsOf({ config }: AgentAppParts, { identity, chosen }: Session): SessionConfigOption[] {
-  return configOptions(config.session, chosen, identity.client.booleanOptions === true);
+function optionsOf({ identity, chosen, settings }: Session): SessionConfigOption[] {
+  return configOptions(settings, chosen, identity.client.booleanOptions === true);
 }
 
 /** The id of an option that the session has and that may have this value. @throws ServerError INVALID_PARAMS, saying what is expected */

@@ -7,15 +7,18 @@ import type { Profile } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
 import type { ConnectionView } from '../sessions/session-table.ts';
+import type { Credentials } from './auth/credentials.ts';
 import { requestedProfile } from './meta/profile.ts';
 
 export class Connection {
   readonly #defaultProfile: Profile;
-  #view: ConnectionView;
+  readonly #credentials: Pick<Credentials, 'access'>;
+  #view: Omit<ConnectionView, 'access'>;
 
   /** @param defaultProfile the start option's, for a client that does not ask for one */
-  constructor(defaultProfile: Profile) {
+  constructor(defaultProfile: Profile, credentials: Pick<Credentials, 'access'>) {
     this.#defaultProfile = defaultProfile;
+    this.#credentials = credentials;
     this.#view = { profile: defaultProfile, client: { terminalOutput: false } };
   }
 
@@ -26,7 +29,12 @@ export class Connection {
   }
 
   get view(): ConnectionView {
-    return this.#view;
+    return { ...this.#view, access: this.#credentials.access };
+  }
+
+  /** Whether a person can be asked by a form. */
+  get asksPerson(): boolean {
+    return this.profile === 'editor' && this.#view.client.elicitationForm === true;
   }
 
   get profile(): Profile {

@@ -33,7 +33,8 @@ export function createChildSession(plan: ChildPlan, parts: Omit<SessionParts, 'a
   const stored = storedOptions(plan);
   const header = headerFor(plan.cwd, stored, config);
   const paths = createSessionFile(config.stateDir, header);
-  const { env } = plan.parent.identity.options;
+  const { access, options: parentOptions } = plan.parent.identity;
+  const { env } = parentOptions;
   const options: SessionOptions = { ...stored, ...(env === undefined ? {} : { env }) };
   return new Session(
     {
@@ -43,6 +44,7 @@ export function createChildSession(plan: ChildPlan, parts: Omit<SessionParts, 'a
       client: { terminalOutput: false },
       profile: 'automation',
       options,
+      ...(access === undefined ? {} : { access }),
       choices: inheritedChoices(plan.parent),
       workspace: sharedWorkspace(plan.parent),
       heedsRefusals: plan.parent.identity.profile === 'editor' || plan.parent.identity.heedsRefusals === true,

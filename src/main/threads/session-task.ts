@@ -2,7 +2,7 @@
  * Where a session is put and what its thread is told: the payload of its piscina task.
  */
 import type { MessagePort } from 'node:worker_threads';
-import type { Profile, ServerConfig } from '../../shared/config.ts';
+import type { ModelAccess, Profile, ServerConfig } from '../../shared/config.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import { grantsPath } from '../../shared/permission/grants-file.ts';
 import type { McpServerSpec } from '../../shared/mcp-protocol.ts';
@@ -26,6 +26,7 @@ export interface SessionPlace {
   readonly client: ClientTraits;
   readonly profile: Profile;
   readonly options: SessionOptions;
+  readonly access?: ModelAccess;
   /** What a session that has no event yet begins with. */
   readonly choices?: SessionChoices;
   /** It works below an editor's session: what the person refused there for good is refused here, too. */
@@ -55,7 +56,7 @@ export function sessionTask(place: SessionPlace, { config, serverNonce, ownDirec
     ...grantsFor(place, config),
     isolation: config.isolation,
     serverNonce,
-    settings: { ...config.session, profile: place.profile },
+    settings: { ...config.session, ...place.access, profile: place.profile },
     options: place.options,
     ...(place.choices === undefined ? {} : { choices: place.choices }),
     ...place.workspace,

@@ -44,7 +44,7 @@ async function doctor(t: Test, flags: Partial<Record<KeyName, string>>, env: Rec
       version: '1',
       ripgrepPath: (await import('@vscode/ripgrep')).rgPath,
     });
-  const code = await runDoctor(load, (part) => (text += part), []);
+  const code = await runDoctor(load, (part) => (text += part), { probes: [] });
   return { code, text };
 }
 
