@@ -15,6 +15,8 @@ export function grantWords(key: string): string {
       return `writing ${parts.join(', ')}`;
     case 'delegate':
       return `delegating to ${String(parts[0])}`;
+    case 'mcp':
+      return `the tool ${String(parts[1])} of the MCP server ${String(parts[0])}, as it was then`;
     case 'tool':
       return `the tool ${String(parts[0])}`;
     default:

@@ -23,6 +23,7 @@ export function hiddenPlaces(view: ToolCallView, access: ResolvedAccess): string
       return canonicalCwd === undefined || canonicalCwd === cwd ? undefined : `It runs in ${quoted(canonicalCwd)}.`;
     }
     case 'delegate':
+    case 'mcp':
     case 'none':
     default:
       return undefined;

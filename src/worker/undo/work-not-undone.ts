@@ -30,6 +30,8 @@ function wordsFor(
       return titleLine(access.command, name);
     case 'delegate':
       return titleLine(`the subagent ${access.provider}`);
+    case 'mcp':
+      return titleLine(`${access.tool} of the MCP server ${access.server}`);
     case undefined:
     default:
       return titleLine(name, 'a tool');
