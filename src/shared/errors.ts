@@ -30,7 +30,10 @@ export const errorCatalogue = {
   LOG_CORRUPT: { rpcCode: -32603, hint: 'Restore the log from a copy; the file was left untouched.' },
   LOG_VERSION: { rpcCode: -32603, hint: 'Load this session with the release that wrote it, or a newer one.' },
   LOG_WRITE_FAILED: { rpcCode: -32603, hint: 'Free space or fix permissions in the state directory, then send the prompt again.' },
-  AUTH_REQUIRED: { rpcCode: -32000, hint: 'Set DEEPSEEK_API_KEY (or the variable named by api_key_env) and start again.' },
+  AUTH_REQUIRED: {
+    rpcCode: -32000,
+    hint: 'Run `dsh-acp login` in a terminal, or set DEEPSEEK_API_KEY (or the variable named by api_key_env) and start again.',
+  },
   SESSION_NOT_FOUND: { rpcCode: -32002, hint: 'Use an id from session/new, or session/list.' },
   REQUEST_CANCELLED: { rpcCode: -32800, hint: 'Nothing: the client cancelled the request.' },
   SESSION_BUSY: { rpcCode: -31001, hint: 'Wait for a prompt of this session to end, then send the next one.' },

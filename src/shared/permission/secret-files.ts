@@ -8,7 +8,7 @@ import { comparablePath, words } from './comparable-names.ts';
 const secretPlaces = words('.ssh .gnupg .aws .azure .kube .config/gh .config/gcloud .docker/config.json');
 /** Last names; `*` stands for any characters. */
 const secretNames = words(`
-  .env .env.* .envrc .netrc _netrc .npmrc .pypirc .pgpass .git-credentials .htpasswd
+  .env .env.* .envrc .netrc _netrc .npmrc .pypirc .pgpass .git-credentials .htpasswd credentials.json
   *.pem *.key *.p12 *.pfx *.jks *.keystore
   id_rsa id_dsa id_ecdsa id_ed25519 id_rsa_sk id_dsa_sk id_ecdsa_sk id_ed25519_sk`);
 
