@@ -1,19 +1,24 @@
 /**
  * Requests of the session threads to the client, other than permissions: its open buffers and questions to the person.
- * Only a live session of this connection may ask, and only with its own id; what the client answers goes back unchecked.
+ * Only a live session of this connection may ask, only with its own id, and only what its client has said that it can; what the
+ * client answers goes back unchecked.
  */
 import { type AgentContext, RequestError } from '@agentclientprotocol/sdk';
-import type { ClientAnswer, ClientRequest } from '../../shared/thread-protocol.ts';
+import type { Profile } from '../../shared/config.ts';
+import type { ClientAnswer, ClientRequest, ClientTraits } from '../../shared/thread-protocol.ts';
 import type { ThreadLane } from '../threads/thread-lane.ts';
+
+/** The open session of this id on the connection, as far as the channel needs it. */
+export type AskingSession = (sessionId: string) => { readonly profile: Profile; readonly client: ClientTraits } | undefined;
 
 export class ClientChannel {
   readonly #client: () => AgentContext | undefined;
-  readonly #isLive: (sessionId: string) => boolean;
+  readonly #askingSession: AskingSession;
   readonly #open = new Map<string, AbortController>();
 
-  constructor(client: () => AgentContext | undefined, isLive: (sessionId: string) => boolean) {
+  constructor(client: () => AgentContext | undefined, askingSession: AskingSession) {
     this.#client = client;
-    this.#isLive = isLive;
+    this.#askingSession = askingSession;
   }
 
   /** Sent only after the batch that the request names. Several may be open at once, answered in any order. Never rejects. */
@@ -32,8 +37,7 @@ export class ClientChannel {
     try {
       await lane.batchTaken(request.afterBatch);
       const client = this.#client();
-      const own = (request.params as { sessionId?: unknown }).sessionId === request.sessionId;
-      if (client === undefined || !own || !this.#isLive(request.sessionId)) return { kind: 'unavailable' };
+      if (client === undefined || !this.#mayAsk(request)) return { kind: 'unavailable' };
       if (stop.signal.aborted) return { kind: timedOut ? 'timeout' : 'withdrawn' };
       const options = { cancellationSignal: stop.signal, stopWaitingOnCancel: true };
       return { kind: 'result', result: await client.request(request.method, request.params, options) };
@@ -46,6 +50,11 @@ export class ClientChannel {
     }
   }
 
+  #mayAsk({ sessionId, method, params }: ClientRequest): boolean {
+    const session = this.#askingSession(sessionId);
+    return session !== undefined && (params as { sessionId?: unknown }).sessionId === sessionId && isOffered(method, session);
+  }
+
   /** Sends `$/cancel_request` for an open request; a late answer is dropped. */
   withdraw(sessionId: string, requestKey: string): void {
     this.#open.get(keyOf(sessionId, requestKey))?.abort();
@@ -56,6 +65,19 @@ export class ClientChannel {
     for (const [key, controller] of this.#open) {
       if (key.startsWith(`${sessionId}/`)) controller.abort();
     }
+  }
+}
+
+function isOffered(method: ClientRequest['method'], { profile, client }: NonNullable<ReturnType<AskingSession>>): boolean {
+  switch (method) {
+    case 'fs/read_text_file':
+      return client.readTextFile === true;
+    case 'fs/write_text_file':
+      return client.writeTextFile === true;
+    case 'elicitation/create':
+      return client.elicitationForm === true && profile === 'editor';
+    default:
+      return false;
   }
 }
 

@@ -46,7 +46,7 @@ export interface AgentDependencies {
   readonly tools: ToolSet;
   readonly journal: Journal;
   readonly permissions: PermissionGate;
-  readonly toolParts: Pick<ToolContext, 'broker' | 'editor' | 'files' | 'roots' | 'spillDir' | 'plan' | 'subagents'>;
+  readonly toolParts: Pick<ToolContext, 'broker' | 'editor' | 'files' | 'roots' | 'spillDir' | 'person' | 'plan' | 'subagents'>;
   readonly settings: Pick<
     SessionSettings,
     'systemPrompt' | 'budget' | 'prices' | 'maxParallelToolCalls' | 'commandTimeoutMs' | 'ripgrepPath'

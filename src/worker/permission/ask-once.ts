@@ -3,8 +3,8 @@
  */
 import type { PermissionAnswer } from '../../shared/thread-protocol.ts';
 
-export type AskOutcome =
-  | { readonly kind: 'answered'; readonly answer: PermissionAnswer }
+export type AskOutcome<Answer = PermissionAnswer> =
+  | { readonly kind: 'answered'; readonly answer: Answer }
   /** The question could not be asked, or its answer got lost. */
   | { readonly kind: 'failed' }
   | { readonly kind: 'aborted' }
@@ -17,9 +17,9 @@ export interface AskLimits {
 }
 
 /** Asks, and never rejects. An answer that comes after the end changes nothing. */
-export function askOnce(ask: () => Promise<PermissionAnswer>, limits: AskLimits): Promise<AskOutcome> {
+export function askOnce<Answer>(ask: () => Promise<Answer>, limits: AskLimits): Promise<AskOutcome<Answer>> {
   return new Promise((resolve) => {
-    const end = (outcome: AskOutcome): void => {
+    const end = (outcome: AskOutcome<Answer>): void => {
       clearTimeout(timer);
       limits.signal.removeEventListener('abort', onAbort);
       resolve(outcome);

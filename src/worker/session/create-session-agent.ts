@@ -15,6 +15,7 @@ import type { SessionPermissions } from '../permission/session-permissions.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import type { SessionChoosing } from './session-choosing.ts';
 import type { SessionJournal } from './session-journal.ts';
+import { personOf } from './session-person.ts';
 import type { SessionUndo } from './session-undo.ts';
 import { createEditorFiles, createSessionInstructions } from './session-workspace.ts';
 import type { ThreadContext } from './thread-context.ts';
@@ -42,6 +43,7 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
   const maxAttempts = remote === undefined ? builtInAttempts : remote.maxRetries + 1;
   const maxRetryAfterMs = remote?.maxRetryAfterMs ?? builtInRetryAfterMs;
   const instructions = createSessionInstructions(task, thread);
+  const person = personOf(task, thread);
   const editor = createEditorFiles(task, thread, subagents);
   return new ReactLoopAgent({
     sessionId,
@@ -63,6 +65,7 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
       spillDir,
       subagents,
       ...(choosing.plan === undefined ? {} : { plan: choosing.plan }),
+      ...(person === undefined ? {} : { person }),
     },
     maxAttempts,
     nextDelay: (attempt, failure, random) => (attempt < maxAttempts ? nextDelay(attempt, failure, random, maxRetryAfterMs) : undefined),

@@ -9,7 +9,7 @@ import type { ChoiceMade, LoadOutcome, SessionApi, SessionTask } from '../../sha
 import { isLockHeld } from '../../shared/log/session-lock.ts';
 import { McpPresenters } from '../mcp/mcp-presenter.ts';
 import { Projector } from '../projection/projector.ts';
-import { toolRegistryFor } from '../tools/all-tools.ts';
+import { everyExtra, toolRegistryFor } from '../tools/all-tools.ts';
 import { LogFollower } from './log-follower.ts';
 import { SessionScreen } from './session-screen.ts';
 import type { ThreadContext } from './thread-context.ts';
@@ -128,7 +128,7 @@ function createScreen({ sessionId, cwd, client, settings }: SessionTask, { outbo
     client,
     profile,
     settings,
-    tools: (name) => toolRegistryFor(settings.subagents, { plan: true, askUser: true }).get(name) ?? mcp.get(name),
+    tools: (name) => toolRegistryFor(settings.subagents, everyExtra).get(name) ?? mcp.get(name),
     replay: true,
   });
   return new SessionScreen({ sessionId, projector, outbox });

@@ -2,6 +2,7 @@
  * The tools every session has.
  */
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
+import { askUserTool } from './ask-user.ts';
 import { bashTool } from './bash.ts';
 import { bashKillTool } from './bash-kill.ts';
 import { bashOutputTool } from './bash-output.ts';
@@ -24,7 +25,11 @@ const registries = new Map<string, ToolRegistry>();
 export interface ExtraTools {
   /** The way out of plan mode. */
   readonly plan?: boolean;
+  /** Questions to the person. */
+  readonly askUser?: boolean;
 }
+
+export const everyExtra: ExtraTools = { plan: true, askUser: true };
 
 /**
  * The registry for sessions that may delegate to these agents. One serves all such sessions of a thread: tools hold no state.
@@ -40,7 +45,10 @@ export function toolRegistryFor(subagents: readonly SubagentProvider[], extras: 
 }
 
 /** Makes a registry; without an agent to delegate to it has no tool for that. */
-export function createToolRegistry(subagents: readonly SubagentProvider[] = [], { plan = false }: ExtraTools = {}): ToolRegistry {
+export function createToolRegistry(
+  subagents: readonly SubagentProvider[] = [],
+  { plan = false, askUser = false }: ExtraTools = {},
+): ToolRegistry {
   const tools: readonly AnyTool[] = [
     bashTool,
     bashOutputTool,
@@ -52,6 +60,7 @@ export function createToolRegistry(subagents: readonly SubagentProvider[] = [], 
     grepTool,
     todoWriteTool,
     ...(plan ? [exitPlanModeTool] : []),
+    ...(askUser ? [askUserTool] : []),
     ...(subagents.length === 0 ? [] : [subagentTool(subagents), subagentOutputTool, subagentKillTool]),
   ];
   return new ToolRegistry(tools);

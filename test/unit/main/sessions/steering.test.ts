@@ -100,7 +100,7 @@ async function play(actions: readonly Action[]): Promise<void> {
       else if (one.do === 'abort') sent[one.which % Math.max(1, sent.length)]?.leave.abort();
       else if (one.do === 'cancel') session.cancel();
       else if (one.do === 'park') await session.park();
-      else await breathe(one.turns);
+      else if (one.do === 'breathe') await breathe(one.turns);
     }
     await Promise.all([...prompts, ...sent.map((one) => one.settled)]);
     await session.close();
