@@ -97,7 +97,7 @@ async function realClient(t: Test) {
   const open: { params: any; answer: (result: unknown) => void; cancelled: boolean }[] = [];
   let arrived: () => void = () => undefined;
   const app = client().onRequest('fs/read_text_file', async ({ params, signal }) => {
-    const one = { params, answer: (_: unknown): void => undefined, cancelled: false };
+    const one = { params, answer: (_result: unknown): void => undefined, cancelled: false };
     signal.addEventListener('abort', () => {
       one.cancelled = true;
       arrived();
@@ -119,7 +119,7 @@ t.test('several are open at once, and answered in any order', async (t) => {
   const { ask, open, until } = await realClient(t);
   const answers = ['one', 'two', 'three'].map((requestKey) => ask({ requestKey, params: { sessionId: 's', path: `/${requestKey}` } }));
   await until(() => open.length === 3);
-  for (const one of [...open].reverse()) one.answer({ content: one.params.path });
+  for (const one of open.toReversed()) one.answer({ content: one.params.path });
   t.same(
     (await Promise.all(answers)).map((answer) => (answer.kind === 'result' ? (answer.result as any).content : answer.kind)),
     ['/one', '/two', '/three'],
@@ -153,7 +153,7 @@ t.test('a session that lost its thread leaves no request open; one that was with
 
   let take: () => void = () => undefined;
   const lane = { batchTaken: () => new Promise<undefined>((resolve) => (take = () => resolve(undefined))) };
-  const unsent = ask({ requestKey: 'unsent' }, lane as never);
+  const unsent = ask({ requestKey: 'unsent' }, lane);
   channel.withdraw('s', 'unsent');
   take();
   t.same(await unsent, { kind: 'withdrawn' });

@@ -179,7 +179,7 @@ t.test('declined, closed, late, failed and withdrawn are told apart', async (t) 
   }
 });
 
-t.test('no answer of a client, whatever it is, breaks the tool or is taken for a choice that was not offered', async (t) => {
+t.test('no answer of a client, whatever it is, breaks the tool or is taken for a choice that was not offered', async () => {
   fc.assert(
     fc.property(fc.anything(), (content) => {
       const { text, isError } = askOutcome([choice, several, open], accept(content));
@@ -222,7 +222,7 @@ t.test('the tool is there where it was asked for, and takes only what it can sho
   for (const args of [
     {},
     { questions: [] },
-    { questions: Array(5).fill(open) },
+    { questions: [open, open, open, open, open] },
     { questions: [{ question: '' }] },
     { questions: [{ question: 'x', choices: [{ label: 'one' }] }] },
   ]) {
