@@ -35,43 +35,39 @@ export function cleanError(error: ErrorResponse): CleanError {
   if (code === errorCatalogue.METHOD_NOT_FOUND.rpcCode) return { error: cleanMethodNotFound(error) };
   // The SDK's own texts, by which an error that our handlers did not map is known.
   if (code === errorCatalogue.INTERNAL.rpcCode && message === 'Internal error') {
-    return {
-      error: { code, message: 'The server met an unexpected fault.', data: { code: 'INTERNAL' } },
-      debug: clip(safeJson(error.data), 2000),
-    };
+    const fault = 'The server met an unexpected fault.';
+    return { error: { code, message: fault, data: wordOf(code, fault) }, debug: clip(safeJson(error.data), 2000) };
   }
-  const word = wordOf(code);
+  const word = wordOf(code, message);
   if (code === errorCatalogue.INVALID_REQUEST.rpcCode && message === 'Invalid request') return { error: { code, message, data: word } };
   const data = stripStacks(error.data, 0) ?? word;
-  return { error: data === undefined ? { code, message } : { code, message, data: isPlain(data) ? { ...word, ...data } : data } };
+  return {
+    error:
+      data === undefined ? { code, message } : { code, message, data: isPlain(data) && !('code' in data) ? { ...word, ...data } : data },
+  };
 }
 
-/** The catalogue's word for errors of the SDK, which knows numbers alone. An error of ours has its own in `data.code`. */
-function wordOf(code: number): { readonly code: ErrorCode } | undefined {
-  switch (code) {
-    case errorCatalogue.PARSE_ERROR.rpcCode:
-      return { code: 'PARSE_ERROR' };
-    case errorCatalogue.INVALID_REQUEST.rpcCode:
-      return { code: 'INVALID_REQUEST' };
-    case errorCatalogue.METHOD_NOT_FOUND.rpcCode:
-      return { code: 'METHOD_NOT_FOUND' };
-    case errorCatalogue.INVALID_PARAMS.rpcCode:
-      return { code: 'INVALID_PARAMS' };
-    case errorCatalogue.INTERNAL.rpcCode:
-      return { code: 'INTERNAL' };
-    case errorCatalogue.REQUEST_CANCELLED.rpcCode:
-      return { code: 'REQUEST_CANCELLED' };
-    default:
-      return undefined;
-  }
+/** What the SDK's own errors can be, by their number. */
+const sdkErrors = ['PARSE_ERROR', 'INVALID_REQUEST', 'METHOD_NOT_FOUND', 'INVALID_PARAMS', 'INTERNAL', 'REQUEST_CANCELLED'] as const;
+
+/**
+ * The catalogue's word for errors of the SDK, which knows numbers alone, and the sentence that several clients show in place of
+ * the message. An error of ours has its own in `data`.
+ */
+function wordOf(code: number, message: string): { readonly code: ErrorCode; readonly details: string } | undefined {
+  const word = sdkErrors.find((one) => errorCatalogue[one].rpcCode === code);
+  return word === undefined ? undefined : { code: word, details: `${sentence(message)} ${errorCatalogue[word].hint}` };
+}
+
+function sentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
 function cleanMethodNotFound(error: ErrorResponse): ErrorResponse {
   const { code, data } = error;
   const method = isObject(data) && typeof data['method'] === 'string' ? clip(data['method'], MAX_METHOD) : undefined;
-  const word = wordOf(code);
-  if (method === undefined) return { code, message: clip(error.message, MAX_MESSAGE), data: word };
-  return { code, message: `Method not found: ${method}`, data: { ...word, method } };
+  const message = method === undefined ? clip(error.message, MAX_MESSAGE) : `Method not found: ${method}`;
+  return { code, message, data: { ...wordOf(code, message), ...(method === undefined ? {} : { method }) } };
 }
 
 /** Zod's `format()`: nested objects by field, the reasons in `_errors`. */

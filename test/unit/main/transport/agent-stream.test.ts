@@ -2,6 +2,7 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { type AgentApp, type AnyMessage, agent, client, ndJsonStream } from '@agentclientprotocol/sdk';
 import * as fc from 'fast-check';
 import t from 'tap';
+import { errorCatalogue } from '../../../../src/shared/errors.ts';
 import { type AgentStreamOptions, createAgentStream } from '../../../../src/main/transport/agent-stream.ts';
 import { FrameWriter } from '../../../../src/main/transport/frame-writer.ts';
 
@@ -405,7 +406,8 @@ t.test('the text of an unmapped exception stays on stderr', async (t) => {
   const h = connect(app);
   h.send(request(1, 'session/new', { cwd: '/', mcpServers: [] }));
   await h.until(1);
-  const error = { code: -32603, message: 'The server met an unexpected fault.', data: { code: 'INTERNAL' } };
+  const message = 'The server met an unexpected fault.';
+  const error = { code: -32603, message, data: { code: 'INTERNAL', details: `${message} ${errorCatalogue.INTERNAL.hint}` } };
   t.same(h.frames, [{ jsonrpc: '2.0', id: 1, error }]);
   t.ok(h.notes.some((note) => note.startsWith('debug:') && note.includes('SECRET')));
 });

@@ -170,15 +170,22 @@ t.test('echoes of the input are dropped or cut', async (t) => {
   t.same(cleanError({ code: -32600, message: 'Invalid request', data: { env: 'SECRET' } }).error, {
     code: -32600,
     message: 'Invalid request',
-    data: { code: 'INVALID_REQUEST' },
+    data: {
+      code: 'INVALID_REQUEST',
+      details: 'Invalid request. Send a JSON-RPC 2.0 object with a string method; batches are not part of ACP.',
+    },
   });
   const method = 'm'.repeat(100_000);
   const missing = cleanError({ code: -32601, message: `"Method not found": ${method}`, data: { method } }).error;
-  t.ok(JSON.stringify(missing).length < 400);
+  t.ok(JSON.stringify(missing).length < 600);
   t.same(cleanError({ code: -32601, message: '"Method not found": a/b', data: { method: 'a/b' } }).error, {
     code: -32601,
     message: 'Method not found: a/b',
-    data: { code: 'METHOD_NOT_FOUND', method: 'a/b' },
+    data: {
+      code: 'METHOD_NOT_FOUND',
+      details: 'Method not found: a/b. Use only methods that initialize advertised.',
+      method: 'a/b',
+    },
   });
   t.same(cleanError({ code: -32002, message: 'Resource not found', data: { sessionId: 's' } }).error.data, { sessionId: 's' });
   t.same(cleanError({ code: -32000, message: 'Authentication required', data: null }).error, {

@@ -39,8 +39,8 @@ t.test('what was read and what was not are together the output, once, cut betwee
       write('stderr', Infinity);
       const { shown, unread } = await output.finish();
       if ((unread !== undefined) !== isRead) throw new Error('what is unread is told to those who read, and to nobody else');
-      const sum = [...shown.text].sort().join('');
-      if (sum !== [...(out + err)].sort().join('')) throw new Error('something is lost or doubled');
+      const units = (all: string): string => Array.from(all).sort().join('');
+      if (units(shown.text) !== units(out + err)) throw new Error('something is lost or doubled');
       return !isRead || seen + unread === shown.text;
     }),
     { numRuns: 200 },
