@@ -108,36 +108,39 @@ t.test('the model is told nothing of what was undone, nor after a load; what was
   await session.leave();
 });
 
-t.test('main rewinds by a message: the client is shown a note, and a replay shows all of it in the order in which it happened', async (t) => {
-  const session = await new UndoSession(t).open();
-  await session.prompt('say first');
-  await session.prompt(`todo x a; b\n${write('a.txt', 'made')}\nrun echo done\nsay second`);
-  const { messageId } = session.events.findLast((event) => event.type === 'user/message')!.data as { messageId: string };
-  const answered = session.events.findLast((event) => event.type === 'assistant/message')!.data as { messageId: string };
-  const before = session.rig.frames.length;
-  const made = await session.api.rewind({ messageId: answered.messageId, files: true, force: false });
-  t.match(made.outcome, {
-    kind: 'rewind',
-    turns: [2],
-    files: [{ path: join(session.rig.cwd, 'a.txt'), outcome: 'removed' }],
-    notUndone: ['echo done'],
-  });
-  t.ok(made.afterBatch > 0);
-  await t.rejects(session.api.rewind({ messageId, files: true, force: false }), { code: 'INVALID_PARAMS' });
-  await t.rejects(session.api.rewind({ messageId: 'unknown', files: true, force: false }), { code: 'INVALID_PARAMS' });
-  await session.prompt('say third');
-  const live = session.rig.frames.slice(before);
-  t.match(said(live), /Undone: prompt 2[^]*as they left it: `echo done`/);
-  t.match(
-    live.filter(({ params }) => params.update.sessionUpdate === 'plan').map(({ params }) => params.update.entries),
-    [[]],
-    'the plan of the undone prompt is taken away',
-  );
-  const shown = said(session.rig.frames);
-  t.equal(said((await session.replay()).filter(({ params }) => params.update.sessionUpdate !== 'user_message_chunk')), shown);
-  t.match(shown, /second[^]*Undone[^]*third/);
-  await session.leave();
-});
+t.test(
+  'main rewinds by a message: the client is shown a note, and a replay shows all of it in the order in which it happened',
+  async (t) => {
+    const session = await new UndoSession(t).open();
+    await session.prompt('say first');
+    await session.prompt(`todo x a; b\n${write('a.txt', 'made')}\nrun echo done\nsay second`);
+    const { messageId } = session.events.findLast((event) => event.type === 'user/message')!.data as { messageId: string };
+    const answered = session.events.findLast((event) => event.type === 'assistant/message')!.data as { messageId: string };
+    const before = session.rig.frames.length;
+    const made = await session.api.rewind({ messageId: answered.messageId, files: true, force: false });
+    t.match(made.outcome, {
+      kind: 'rewind',
+      turns: [2],
+      files: [{ path: join(session.rig.cwd, 'a.txt'), outcome: 'removed' }],
+      notUndone: ['echo done'],
+    });
+    t.ok(made.afterBatch > 0);
+    await t.rejects(session.api.rewind({ messageId, files: true, force: false }), { code: 'INVALID_PARAMS' });
+    await t.rejects(session.api.rewind({ messageId: 'unknown', files: true, force: false }), { code: 'INVALID_PARAMS' });
+    await session.prompt('say third');
+    const live = session.rig.frames.slice(before);
+    t.match(said(live), /Undone: prompt 2[^]*as they left it: `echo done`/);
+    t.match(
+      live.filter(({ params }) => params.update.sessionUpdate === 'plan').map(({ params }) => params.update.entries),
+      [[]],
+      'the plan of the undone prompt is taken away',
+    );
+    const shown = said(session.rig.frames);
+    t.equal(said((await session.replay()).filter(({ params }) => params.update.sessionUpdate !== 'user_message_chunk')), shown);
+    t.match(shown, /second[^]*Undone[^]*third/);
+    await session.leave();
+  },
+);
 
 t.test('a rewind is refused while a prompt runs', async (t) => {
   const session = await new UndoSession(t).open();

@@ -104,7 +104,12 @@ interface Moment {
 t.test('without others at work, files and conversation are exactly those of the moment gone back to', async (t) => {
   const root = directoryFor(t);
   const steps = fc.array(
-    fc.oneof({ weight: 5, arbitrary: prompt }, { weight: 3, arbitrary: undo(fc.constant(false)) }, { weight: 2, arbitrary: redo(fc.constant(false)) }, { weight: 1, arbitrary: reopen }),
+    fc.oneof(
+      { weight: 5, arbitrary: prompt },
+      { weight: 3, arbitrary: undo(fc.constant(false)) },
+      { weight: 2, arbitrary: redo(fc.constant(false)) },
+      { weight: 1, arbitrary: reopen },
+    ),
     { maxLength: 9 },
   );
   await fc.assert(
@@ -117,7 +122,8 @@ t.test('without others at work, files and conversation are exactly those of the 
         const now = { tree: rig.tree(), said: rig.said() };
         if (wasCut) {
           // Some files may be restored; what was said stands, and whatever comes next sets out from here.
-          if (JSON.stringify(now.said) !== JSON.stringify(moments.at(-1)?.said)) throw new Error('the conversation went back without the log');
+          if (JSON.stringify(now.said) !== JSON.stringify(moments.at(-1)?.said))
+            throw new Error('the conversation went back without the log');
           pending ??= moments;
           moments = [...moments.slice(0, -1), now];
         } else if (step.do === 'prompt') {
@@ -134,7 +140,8 @@ t.test('without others at work, files and conversation are exactly those of the 
           pending = undefined;
         }
         const expected = moments.at(-1);
-        if (JSON.stringify(now) !== JSON.stringify(expected)) throw new Error(`expected ${JSON.stringify(expected)}, found ${JSON.stringify(now)}`);
+        if (JSON.stringify(now) !== JSON.stringify(expected))
+          throw new Error(`expected ${JSON.stringify(expected)}, found ${JSON.stringify(now)}`);
       });
     }),
     { numRuns: 60 },
@@ -168,7 +175,13 @@ t.test('with others at work, nothing that was on the disk is lost: it is there s
           const kept = join(rig.stateDir, 'session.d/snapshots', contentHash(Buffer.from(text)));
           if (readFileSync(kept, 'utf8') !== text) throw new Error(`${path} was lost`);
           // What somebody else wrote last, no tool has seen and no undo was forced over.
-          if ((step.do === 'undo' || step.do === 'redo') && !step.force && strange.get(path) === text && after[path] !== text && wasSeen(rig, path, text) === false) {
+          if (
+            (step.do === 'undo' || step.do === 'redo') &&
+            !step.force &&
+            strange.get(path) === text &&
+            after[path] !== text &&
+            wasSeen(rig, path, text) === false
+          ) {
             throw new Error(`${path} was overwritten unasked`);
           }
         }
