@@ -135,7 +135,7 @@ await t.test('what an editor alone has is not there', async (t) => {
     ['session/delete', { sessionId }],
     ['session/set_config_option', { sessionId, configId: 'x', value: 'y' }],
   ] as const) {
-    t.same((await server.request(method, params)).error?.data, { code: 'METHOD_NOT_FOUND', method }, method);
+    t.match((await server.request(method, params)).error?.data, { code: 'METHOD_NOT_FOUND', method }, method);
   }
   t.same((await server.request('authenticate', { methodId: 'api-key' })).result, {});
   await endServer(t, server);
