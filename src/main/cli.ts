@@ -98,6 +98,10 @@ async function run(line: CommandLine): Promise<number> {
       return await serveCommand(line);
     case 'config':
       return print((await import('./cli/config-command.ts')).printConfig(await load(line), line.format));
+    case 'grants': {
+      const { runGrants } = await import('./cli/grants-command.ts');
+      return print(await runGrants((await load(line)).config.stateDir, line.words));
+    }
     case 'doctor': {
       const { runDoctor } = await import('./cli/doctor/doctor.ts');
       return await runDoctor(() => load(line), print, { keys: await keyStore() });

@@ -44,6 +44,8 @@ Usage: dsh-acp [serve] [options]   run the server until stdin ends (this is what
        dsh-acp run JOBS --out FILE run a file of jobs, or one prompt, and write results (dsh-acp run --help)
        dsh-acp demo                run a server and 8 sessions with the built-in model; needs no key
        dsh-acp doctor [options]    check this machine and find model servers on it
+       dsh-acp grants [list [DIR] | remove ID | clear DIR]
+                                   what you allowed or rejected for good, and the way to take it back
        dsh-acp config [options]    print every setting, its value, and where the value came from
                                    (--format text|json|markdown)
 

@@ -5,7 +5,7 @@ import { flagOf } from '../config/key-spelling.ts';
 import { type KeyName, keyNames } from '../config/schema.ts';
 import { isSwitch, type RunFlagName, runFlagNames, type RunWords } from './run-flags.ts';
 
-const commands = ['serve', 'run', 'login', 'logout', 'demo', 'doctor', 'config'] as const;
+const commands = ['serve', 'run', 'login', 'logout', 'demo', 'doctor', 'config', 'grants'] as const;
 export type Command = (typeof commands)[number];
 
 const formats = ['text', 'json', 'markdown'] as const;
@@ -24,6 +24,8 @@ export interface CommandLine {
   readonly format: PrintFormat;
   /** What only `run` takes. */
   readonly run: RunWords;
+  /** Behind the command. */
+  readonly words: readonly string[];
   /** `login` takes the key from stdin and asks nothing. */
   readonly keyStdin: boolean;
 }
@@ -68,6 +70,8 @@ function readCommand(words: readonly string[]): Command | undefined {
   const command = commands.find((candidate) => candidate === word);
   if (command === undefined)
     throw configError({ key: word, expected: `one of the commands ${commands.join(', ')}`, where, suggestion: nearest(word, commands) });
+  // What is done with grants is said behind it, and checked there.
+  if (command === 'grants') return command;
   // `run` has a subject: a jobs file, or a prompt.
   const tooMuch = command === 'run' ? words[2] : extra;
   if (tooMuch === undefined) return command;
@@ -155,6 +159,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     flags,
     format: readFormat(texts.get('format'), command ?? 'serve'),
     run: { subject: words[1], given: runFlags },
+    words: words.slice(1),
     keyStdin: seen.has('key-stdin'),
   };
 }
