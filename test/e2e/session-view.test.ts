@@ -15,9 +15,7 @@ function planStep(todos: readonly object[]): AnswerPlan {
 
 /** The updates about the session as a whole, in order. */
 function wholeUpdates(server: ServerProcess, sessionId: string): any[] {
-  return server
-    .updates(sessionId)
-    .filter(({ sessionUpdate }) => ['plan', 'usage_update', 'session_info_update'].includes(sessionUpdate));
+  return server.updates(sessionId).filter(({ sessionUpdate }) => ['plan', 'usage_update', 'session_info_update'].includes(sessionUpdate));
 }
 
 function loggedTitles(server: ServerProcess, sessionId: string): any[] {

@@ -101,6 +101,7 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
       case 'subagent/end':
       case 'subagent/start':
       case 'thread/attached':
+      case 'session/title':
       case 'todo/write':
         break;
     }
