@@ -134,7 +134,7 @@ void t.test('instruction files reach the model as marked data, and their changes
 
 void t.test('a client that offers its files is asked for them, after the card of the call', async (t) => {
   const root = scratch(t, { 'w/a.txt': 'saved\n', 'w/b.txt': 'saved b\n', 'w/c.txt': 'saved c\n' });
-  const { model, args } = await withModel(t);
+  const { args } = await withModel(t);
   const cwd = join(root, 'w');
   const buffers = new Map([
     [join(cwd, 'a.txt'), 'typed\n'],

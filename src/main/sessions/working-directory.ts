@@ -42,18 +42,28 @@ export async function lookAtDirectory(path: string, check: DirectoryCheck = {}):
     const fault = 'does not answer: its file system may be out of reach.';
     timer = setTimeout(() => resolve({ ok: false, fault }), check.deadlineMs ?? deadlineMs);
   });
-  const look = check.look ?? enterableDirectory;
+  try {
+    return await Promise.race([lookOnce(path, check.look ?? enterableDirectory), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Looks that have not ended, by path: one that hangs is joined by whoever asks again, and takes no further thread. */
+const running = new Map<string, Promise<FoundDirectory>>();
+
+async function lookOnce(path: string, look: (path: string) => Promise<string>): Promise<FoundDirectory> {
+  const joined = running.get(path);
+  if (joined !== undefined) return await joined;
   const found = checks
     .add(() => look(path))
     .then(
       (canonical): FoundDirectory => ({ ok: true, path: canonical }),
       (error: unknown): FoundDirectory => ({ ok: false, fault: faultOf(error) }),
-    );
-  try {
-    return await Promise.race([found, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+    )
+    .finally(() => running.delete(path));
+  running.set(path, found);
+  return await found;
 }
 
 class NoDirectory extends Error {}
