@@ -6,7 +6,7 @@ import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ModelServer } from '../support/model-server.ts';
-import type { ServerProcess } from '../support/server-process.ts';
+import { isCommandList, type ServerProcess } from '../support/server-process.ts';
 import { endServer, startServer } from '../support/started-server.ts';
 
 const model = await ModelServer.start();
@@ -17,11 +17,9 @@ const remote = (...args: string[]) => ['--model', 'local', '--base-url', model.b
 
 /** The lists of commands that a session was told, as names, in order. */
 const listsOf = (server: ServerProcess, sessionId: string): string[][] =>
-  server
-    .updates(sessionId)
-    .flatMap((update) =>
-      update.sessionUpdate === 'available_commands_update' ? [update.availableCommands.map((one: { name: string }) => one.name)] : [],
-    );
+  server.frames
+    .filter((frame) => isCommandList(frame) && frame.params.sessionId === sessionId)
+    .map((frame) => frame.params.update.availableCommands.map((one: { name: string }) => one.name));
 
 t.test('images and attached text reach the model in their places, and come back in a replay', async (t) => {
   const cwd = realpathSync(t.testdir({ 'a b.ts': 'let a;\n' }));

@@ -73,7 +73,7 @@ await t.test('prompts of the scripted model', async (t) => {
     const blocks = [
       { type: 'image', data: 'AAAA', mimeType: 'image/png' },
       { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
-      { type: 'resource', resource: { uri: 'file:///x', text: 'canary-text' } },
+      { type: 'resource', resource: { uri: 'file:///x', blob: 'AAAA' } },
     ];
     for (const block of blocks) {
       const answer = await server.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: 'say x' }, block] });

@@ -32,6 +32,10 @@ export interface ServerOptions {
   readonly onRequest?: (frame: Frame) => unknown;
 }
 
+export function isCommandList({ params }: Frame): boolean {
+  return params?.update?.sessionUpdate === 'available_commands_update';
+}
+
 type Waiter = { readonly matches: (frame: Frame) => boolean; readonly resolve: (frame: Frame) => void };
 
 const deadlineMs = 20_000;
@@ -144,10 +148,10 @@ export class ServerProcess {
     return await this.response(this.startPrompt(sessionId, text));
   }
 
-  /** The `update` objects of a session so far, in order. */
+  /** The `update` objects of a session so far, in order; lists of commands, which come in the background, are left out. */
   updates(sessionId: string): any[] {
     return this.frames
-      .filter((frame) => frame.method === 'session/update' && frame.params.sessionId === sessionId)
+      .filter((frame) => frame.method === 'session/update' && frame.params.sessionId === sessionId && !isCommandList(frame))
       .map((frame) => frame.params.update);
   }
 

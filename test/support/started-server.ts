@@ -3,7 +3,7 @@
  * stderr, no stack and no path of this program in an error, and an orderly exit.
  */
 import type { Test } from 'tap';
-import { type Frame, projectRoot, type ServerOptions, ServerProcess } from './server-process.ts';
+import { type Frame, isCommandList, projectRoot, type ServerOptions, ServerProcess } from './server-process.ts';
 
 export interface StartOptions extends ServerOptions {
   /** `false` leaves `initialize` to the test. */
@@ -41,10 +41,11 @@ export function checkOutput(t: Test, server: ServerProcess): void {
 /** Sends bytes and gives every frame that came before the answer to a request sent behind them, once `answers` are there. */
 export async function exchange(server: ServerProcess, bytes: string | Buffer, answers: number): Promise<Frame[]> {
   const from = server.frames.length;
+  const come = (): Frame[] => server.frames.slice(from).filter((frame) => !isCommandList(frame));
   server.sendRaw(bytes);
-  while (server.frames.length - from < answers) await server.next(() => true, `answer ${server.frames.length - from + 1} of ${answers}`);
+  while (come().length < answers) await server.next(() => true, `answer ${come().length + 1} of ${answers}`);
   const sentinel = await server.request('session/list', {});
-  return server.frames.slice(from).filter((frame) => frame !== sentinel);
+  return come().filter((frame) => frame !== sentinel);
 }
 
 /** The updates of one tool call, in order. */
