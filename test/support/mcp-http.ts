@@ -19,6 +19,7 @@ export class McpHttp {
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   readonly #options: McpHttpOptions;
   readonly #server: Server;
+  #port = 0;
   readonly #streamable = new Map<string, StreamableHTTPServerTransport>();
   readonly #sse = new Map<string, SSEServerTransport>();
 
@@ -31,11 +32,13 @@ export class McpHttp {
     const http = new McpHttp(options);
     http.#server.listen(0, '127.0.0.1');
     await once(http.#server, 'listening');
+    http.#port = (http.#server.address() as AddressInfo).port;
     return http;
   }
 
+  /** Also once it is closed. */
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${this.#port}`;
   }
 
   get url(): string {

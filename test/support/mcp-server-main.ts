@@ -1,21 +1,26 @@
 /**
- * An MCP server as a child process. Arguments: what it lists or how it misbehaves from the start, and the file of its journal.
+ * An MCP server as a child process. Arguments: what it is like, and the file of its journal.
+ *
+ * `good` and `hostile` are made with the SDK, as real ones are. The others speak the protocol by hand, so that a test can
+ * start many of them: `plain` has the tools `echo`, `crash`, `hang` and `giant`.
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { createMcpServer } from './mcp-server.ts';
+import { createInterface } from 'node:readline';
 
 const [mode = 'good', journal] = process.argv.slice(2);
-if (journal !== undefined) appendFileSync(journal, `started ${process.pid}\n`);
+note(`started ${process.pid}`);
+
+function note(line: string): void {
+  if (journal !== undefined) appendFileSync(journal, `${line}\n`);
+}
 
 switch (mode) {
   case 'silent':
     process.stdin.resume();
-    setInterval(() => undefined, 1000);
     break;
   case 'broken':
-    process.stderr.write(`cannot start with ${process.env['SERVER_TOKEN']}\n`);
+    process.stderr.write(`\u001b[31mcannot start\u001b[0m with ${process.env['SERVER_TOKEN']}\n`);
     process.exitCode = 1;
     break;
   case 'stubborn':
@@ -23,8 +28,45 @@ switch (mode) {
     process.on('SIGTERM', () => undefined);
     setInterval(() => undefined, 1000);
     spawn('setsid', ['sleep', '1000'], { stdio: 'ignore', detached: true }).unref();
-    await createMcpServer({ journal }).connect(new StdioServerTransport());
+    servePlainly();
     break;
-  default:
+  case 'plain':
+    servePlainly();
+    break;
+  default: {
+    const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
+    const { createMcpServer } = await import('./mcp-server.ts');
     await createMcpServer({ list: mode === 'hostile' ? 'hostile' : 'good', journal }).connect(new StdioServerTransport());
+  }
+}
+
+function servePlainly(): void {
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line);
+    const answer = (result: object): void => void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`);
+    if (method === 'notifications/cancelled') note('cancelled');
+    if (method === 'initialize') {
+      answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'plain', version: '1' } });
+    }
+    if (method === 'tools/list') {
+      const inputSchema = { type: 'object', properties: { text: { type: 'string' } } };
+      answer({ tools: ['echo', 'crash', 'hang', 'giant'].map((name) => ({ name, description: `Tool ${name}.`, inputSchema })) });
+    }
+    if (method === 'tools/call') call(params.name, params.arguments, answer);
+  });
+}
+
+function call(name: string, args: { readonly text?: string }, answer: (result: object) => void): void {
+  note(name);
+  if (name === 'echo') answer({ content: [{ type: 'text', text: String(args.text) }] });
+  if (name === 'crash') process.exit(3);
+  if (name === 'giant') {
+    process.stdout.write('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"');
+    flood('x'.repeat(64 * 1024));
+  }
+}
+
+/** Writes for ever, as fast as the reader takes it. */
+function flood(piece: string): void {
+  process.stdout.write(piece, () => flood(piece));
 }

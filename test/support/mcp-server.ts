@@ -29,9 +29,11 @@ const good = [
     inputSchema: noArguments,
     annotations: { destructiveHint: true, readOnlyHint: false },
   },
-  ...['hang', 'crash', 'garbage', 'giant', 'fail', 'image', 'structured', 'long', 'roots', 'sample', 'change', 'environment', 'escape'].map(
-    (name) => ({ name, description: name, inputSchema: noArguments }),
-  ),
+  ...['hang', 'crash', 'garbage', 'fail', 'image', 'structured', 'long', 'roots', 'sample', 'change', 'environment'].map((name) => ({
+    name,
+    description: name,
+    inputSchema: noArguments,
+  })),
 ];
 
 function nested(depth: number): object {
@@ -93,9 +95,6 @@ export function createMcpServer({ list = 'good', journal }: McpServerOptions = {
       case 'garbage':
         process.stdout.write('no JSON at all\n{"jsonrpc":"1.0"}\n[1,2]\n\u0000\u0001\n');
         return text('after the garbage');
-      case 'giant':
-        process.stdout.write(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`);
-        return await flood();
       case 'fail':
         return { ...text('it did not work'), isError: true };
       case 'image':
@@ -129,10 +128,4 @@ export function createMcpServer({ list = 'good', journal }: McpServerOptions = {
     }
   });
   return server;
-}
-
-/** Writes for ever, as fast as the reader takes it. */
-async function flood(): Promise<never> {
-  const piece = 'x'.repeat(64 * 1024);
-  for (;;) await new Promise((resolve) => process.stdout.write(piece, resolve));
 }

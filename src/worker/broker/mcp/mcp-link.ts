@@ -226,9 +226,11 @@ async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promis
 /** What `fetch` throws says nothing itself: the reason is its cause. */
 function wordsOfError(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed';
-  const { cause } = error;
-  const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-  return `${error.message}${code}`;
+  const { cause, code } = error as { readonly cause?: unknown; readonly code?: unknown };
+  const why = cause instanceof Error ? ('code' in cause ? String(cause.code) : cause.message) : undefined;
+  const status = typeof code === 'number' && code >= 400 && code < 600 ? `HTTP ${code}` : undefined;
+  const more = [status, why].filter((part) => part !== undefined && part !== '');
+  return `${error.message}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
 }
 
 /** All that the client gave to reach it counts as secret: the filter goes by names, and here any name may hold one. */
