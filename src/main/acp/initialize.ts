@@ -19,7 +19,7 @@ const extensions = {
   initialize: ['profile'],
   'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'sampling', 'mode', 'env'],
   'session/resume': ['mode', 'env'],
-  'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
+  'session/prompt': ['budget', 'key', 'messageId', 'priority', 'traceparent'],
 };
 
 function extensionsFor({ lookOnly }: ServerConfig, isEditor: boolean): object {
@@ -36,12 +36,13 @@ const subagent = { persona: true, tools: true, depth: true, outputSchema: true }
 /** Advertises only what works in the profile: a client of automation finds no way into browsing and history. */
 export function initializeResponse(config: ServerConfig, profile: Profile, authMethods: AuthMethod[]): InitializeResponse {
   const isEditor = profile === 'editor';
+  const kinds = promptKinds(config.session, profile);
   return {
     protocolVersion,
     agentInfo: { name: config.agentName, title: titleFor(config.session.model), version: config.agentVersion },
     agentCapabilities: {
       loadSession: isEditor,
-      promptCapabilities: { image: promptKinds(config.session).images, audio: false, embeddedContext: true },
+      promptCapabilities: { image: kinds.images, audio: false, embeddedContext: kinds.resources },
       mcpCapabilities: { http: isEditor, sse: isEditor },
       sessionCapabilities: {
         ...(isEditor ? { list: {}, additionalDirectories: {} } : {}),

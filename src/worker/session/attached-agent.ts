@@ -185,12 +185,13 @@ export class AttachedAgent implements SessionApi {
 
   async prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void> {
     if (this.#leaving !== undefined) throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
-    this.#said.refuseKnown(options.messageId);
     const stored = storedTurn(options.key, {
       keyedTurns: this.#keyedTurns,
       replay: (onEvent) => this.#journal.replay(onEvent),
       answersWithText: this.#answersWithText,
     });
+    // Sent again with its key it is answered, and not said twice either.
+    if (stored === undefined) this.#said.refuseKnown(options.messageId);
     this.#thread.heartbeat.turnStarted();
     if (stored !== undefined) {
       void stored.then((outcome) => this.#answer(requestId, outcome));

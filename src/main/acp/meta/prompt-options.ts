@@ -16,6 +16,7 @@ export const traceparentSchema = z.string().regex(traceparentPattern, 'expected 
 const schema = z.strictObject({
   budget: budgetSchema.optional(),
   key: z.string().min(1).max(200).optional(),
+  messageId: z.string().min(1).max(128).optional(),
   priority: z.int().min(-100).max(100).optional(),
   traceparent: traceparentSchema.optional(),
 });
