@@ -274,7 +274,7 @@ await t.test('initialize', async (t) => {
     t.match(result.agentInfo, { name: 'deepseek-harness-acp', title: String, version: /^\d+\.\d+\.\d+/ });
     t.match(result.agentCapabilities, {
       loadSession: true,
-      promptCapabilities: { image: false, audio: false, embeddedContext: false },
+      promptCapabilities: { image: false, audio: false, embeddedContext: true },
       sessionCapabilities: { list: {}, close: {} },
     });
     t.ok(result.authMethods.length >= 1);

@@ -6,7 +6,7 @@ import { chmodSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeF
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { mergedUpdates, withoutPrompts } from '../support/merged-updates.ts';
-import type { Frame, ServerProcess } from '../support/server-process.ts';
+import { type Frame, isCommandList, type ServerProcess } from '../support/server-process.ts';
 import { callIds, checkOutput, endServer, startServer, statusesOfCall, updatesOfCall } from '../support/started-server.ts';
 
 const everyTool = `think about the order of things
@@ -39,7 +39,7 @@ async function replayed(server: ServerProcess, sessionId: string, cwd: string): 
   await server.request('session/list', {});
   const frames = server.frames.slice(mark);
   const response = frames.findIndex((frame) => frame.method === undefined);
-  const last = frames.findLastIndex((frame) => frame.params?.sessionId === sessionId);
+  const last = frames.findLastIndex((frame) => frame.params?.sessionId === sessionId && !isCommandList(frame));
   if (last > response) throw new Error('an update of the history came behind the response');
   return mergedUpdates(server.updates(sessionId).slice(from));
 }

@@ -3,6 +3,7 @@
  * client attached, and images where the model takes them.
  */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { Profile } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { PromptBlock, PromptResource } from '../../shared/events.ts';
 import { takesImages } from '../../shared/model-images.ts';
@@ -16,11 +17,17 @@ const mostAttachedChars = 512 * 1024;
 /** What `initialize` says of prompts. */
 export interface PromptKinds {
   readonly images: boolean;
+  /** Text that the client attaches. */
+  readonly resources: boolean;
 }
 
-/** Images are taken where one of the models that a session may have takes them; another one gets a mark in their place. */
-export function promptKinds(settings: ChoiceSettings): PromptKinds {
-  return { images: offeredModels(settings).some((model) => takesImages(chosenModel(settings, { model }))) };
+/**
+ * Images are taken where one of the models that a session may have takes them; another one gets a mark in their place. Attached text
+ * is an editor's: a program can say what it means in a text.
+ */
+export function promptKinds(settings: ChoiceSettings, profile: Profile): PromptKinds {
+  const images = offeredModels(settings).some((model) => takesImages(chosenModel(settings, { model })));
+  return { images, resources: profile === 'editor' };
 }
 
 /**
@@ -50,6 +57,7 @@ function promptBlock(block: ContentBlock, index: number, intake: Intake): Prompt
       if (!intake.images) throw unsupported(index, 'image', intake);
       return intake.taken.take(block, index);
     case 'resource':
+      if (!intake.resources) throw unsupported(index, 'resource', intake);
       if (!('text' in block.resource)) throw unsupported(index, 'resource with a blob', intake);
       return attached(block.resource, intake);
     case 'audio':
@@ -59,8 +67,8 @@ function promptBlock(block: ContentBlock, index: number, intake: Intake): Prompt
   }
 }
 
-function unsupported(index: number, came: string, { images }: PromptKinds): ServerError {
-  const expected = ['text', 'resource_link', 'resource with text', ...(images ? ['image'] : [])];
+function unsupported(index: number, came: string, { images, resources }: PromptKinds): ServerError {
+  const expected = ['text', 'resource_link', ...(resources ? ['resource with text'] : []), ...(images ? ['image'] : [])];
   const message = `prompt[${index}] is of a kind that this server does not take: ${came}. It takes ${expected.join(', ')}.`;
   return new ServerError('UNSUPPORTED_CONTENT', message, { data: { index, expected } });
 }

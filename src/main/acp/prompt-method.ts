@@ -16,7 +16,7 @@ import { promptContent, promptKinds } from './prompt-content.ts';
 export async function prompt(parts: AgentAppParts, params: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
   const session = sessions.get(params.sessionId);
-  const content = promptContent(params.prompt, promptKinds(session.settings));
+  const content = promptContent(params.prompt, promptKinds(session.settings, session.identity.profile));
   const answer = session.prompt(content, promptOptions(params, content, parts.credentials.access.prices), signal);
   parts.commands.promptBegins(session);
   return promptResponse(await answer);

@@ -54,7 +54,7 @@ export async function steer(parts: AgentAppParts, given: unknown, signal: AbortS
   const messageId = params.messageId ?? randomUUID();
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
   const session = sessions.get(params.sessionId);
-  const content = promptContent(params.prompt as ContentBlock[], promptKinds(session.settings));
+  const content = promptContent(params.prompt as ContentBlock[], promptKinds(session.settings, session.identity.profile));
   return steerResponse(messageId, await session.steer({ content, messageId }, signal));
 }
 

@@ -9,7 +9,7 @@ import type { ModelConfig } from '../../../../src/shared/config.ts';
 import { ServerError } from '../../../../src/shared/errors.ts';
 import type { ChatConfig } from '../../../../src/worker/model/chat-request.ts';
 
-const kinds = { images: true };
+const kinds = { images: true, resources: true };
 const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(24)]);
 const image = (bytes: Buffer, mimeType = 'image/png') => ({ type: 'image', mimeType, data: bytes.toString('base64') }) as const;
 
@@ -27,9 +27,14 @@ t.test('blank prompts and kinds that were not advertised are refused, with the p
     t.throws(() => promptContent(blank, kinds), { code: 'EMPTY_PROMPT' });
   }
   const text = { type: 'text', text: 'x' } as const;
-  t.throws(() => promptContent([text, image(png)], { images: false }), {
+  t.throws(() => promptContent([text, image(png)], { images: false, resources: true }), {
     code: 'UNSUPPORTED_CONTENT',
     data: { index: 1, expected: ['text', 'resource_link', 'resource with text'] },
+  });
+  const attached = { type: 'resource', resource: { uri: 'file:///a', text: 'a' } } as const;
+  t.throws(() => promptContent([attached], { images: false, resources: false }), {
+    code: 'UNSUPPORTED_CONTENT',
+    data: { index: 0, expected: ['text', 'resource_link'] },
   });
   t.throws(() => promptContent([{ type: 'audio', data: 'aaaa', mimeType: 'audio/wav' }], kinds), {
     code: 'UNSUPPORTED_CONTENT',
@@ -117,7 +122,7 @@ t.test('images are offered where a model of the session takes them', async (t) =
     return { kind: 'openai-compatible', model: name, thinking: 'off', ...(images === undefined ? {} : { images }) } as ChatConfig;
   };
   const offered = (config: ModelConfig, models: string[] = []) =>
-    promptKinds({ model: config, models: models.map((name) => ({ name })) }).images;
+    promptKinds({ model: config, models: models.map((name) => ({ name })) }, 'editor').images;
   for (const name of ['gpt-4o', 'openai/gpt-5-mini', 'claude-opus-5', 'deepseek-v4-flash-vision-exp', 'qwen2.5-vl-7b', 'llava:13b']) {
     t.equal(offered(model(name)), true, name);
   }
@@ -126,6 +131,7 @@ t.test('images are offered where a model of the session takes them', async (t) =
   t.equal(offered(model('gpt-4o', 'off')), false);
   t.equal(offered(model('deepseek-flash'), ['gpt-4o']), true, 'one that can be chosen is enough');
   t.equal(offered({ kind: 'scripted', paceMs: 0 }), false);
+  t.same(promptKinds({ model: model('gpt-4o') }, 'automation'), { images: true, resources: false });
 });
 
 t.test('whatever a handler throws leaves as an error of the catalogue, without its own text', async (t) => {
