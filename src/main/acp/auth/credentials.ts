@@ -92,11 +92,17 @@ export class Credentials {
     const base = withKey ?? configured;
     if (model.apiKey !== undefined && !this.#signedOut) return base;
     const found = await this.#stored(model.baseUrl);
-    if (found.kind === 'key') return { ...base, model: { ...model, apiKey: found.key } };
+    if (found.kind === 'key') return this.#currentWith(found.key) ?? { ...base, model: { ...model, apiKey: found.key } };
     if (found.kind === 'unusable') this.#reason = found.reason;
     // Once there was a key, work does not go to another model because it is gone.
     if (withKey !== undefined && this.#current === configured) return configured;
     return { ...base, model: { ...model, apiKey: undefined } };
+  }
+
+  /** The same object for all sessions that have the same key: there may be thousands. */
+  #currentWith(key: string): ModelAccess | undefined {
+    const { model } = this.#current;
+    return model.kind === 'openai-compatible' && model.apiKey === key ? this.#current : undefined;
   }
 
   async #stored(baseUrl: string): Promise<FoundKey> {
