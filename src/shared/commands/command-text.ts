@@ -2,6 +2,7 @@
  * What a Markdown file says of the command that it makes: front matter between two lines of `---`, then the text of the prompt.
  * Pure.
  */
+import { cleanLine } from '../clean-line.ts';
 
 export interface CommandText {
   /** One clean line, never empty. */
@@ -17,15 +18,12 @@ const mostFrontLines = 50;
 /** Where the words behind the command go: all of them, or one. */
 export const placeholder = /\$(?:ARGUMENTS\b|[1-9](?!\d))/g;
 
-/** Controls, format characters (bidi marks, zero-width ones, tags) and halves of pairs: nothing of them may reach a menu. */
-const unsafe = /(?:(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029])+/gu;
-
 /** @param fallback describes a file that says nothing of itself */
 export function parseCommandText(text: string, fallback: string): CommandText {
   const { fields, body } = splitFrontMatter(text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n'));
-  const described = cleanLine(fields.get('description') ?? '', longestDescription);
-  const description = described || cleanLine(firstLine(body), longestDescription) || cleanLine(fallback, longestDescription) || 'Command';
-  const hint = cleanLine(fields.get('argument-hint') ?? '', longestHint) || (body.search(placeholder) < 0 ? '' : 'arguments');
+  const described = shortLine(fields.get('description') ?? '', longestDescription);
+  const description = described || shortLine(firstLine(body), longestDescription) || shortLine(fallback, longestDescription) || 'Command';
+  const hint = shortLine(fields.get('argument-hint') ?? '', longestHint) || (body.search(placeholder) < 0 ? '' : 'arguments');
   return { description, body: body.trim(), ...(hint === '' ? {} : { hint }) };
 }
 
@@ -54,12 +52,8 @@ function firstLine(body: string): string {
   return line.replace(/^#+\s*/, '');
 }
 
-function cleanLine(text: string, longest: number): string {
-  const line = text
-    .slice(0, longest * 8)
-    .replace(/[\s\u0085]+/g, ' ')
-    .replace(unsafe, '')
-    .trim();
+function shortLine(text: string, longest: number): string {
+  const line = cleanLine(text.slice(0, longest * 8));
   const characters = Array.from(line);
   return characters.length <= longest ? line : `${characters.slice(0, longest - 1).join('')}…`;
 }

@@ -3,15 +3,11 @@
  * title use the same rule.
  */
 import { stripVTControlCharacters } from 'node:util';
+import { cleanLine } from '../clean-line.ts';
 
 const titleLimit = 80;
-/** Controls become blanks, since they part words. */
-const controls = /[\p{Cc}\s]+/gu;
-/**
- * Format characters (marks that turn the direction of text, zero-width ones, tags) and halves of characters. The zero-width
- * joiner stays: it holds composed emoji together.
- */
-const unsafe = /(?:(?!\u200d)[\p{Cf}\p{Cs}])+/gu;
+/** They become blanks, since they part words. */
+const controls = /\p{Cc}/gu;
 
 /**
  * The first line of `text` that is not blank, without control characters and marks that reorder text, at most 80 characters
@@ -22,7 +18,7 @@ const unsafe = /(?:(?!\u200d)[\p{Cf}\p{Cs}])+/gu;
 export function sessionTitle(text: string): string | undefined {
   // Far more than a title needs, so that a prompt of megabytes is not scanned.
   for (const line of text.slice(0, 16 * 1024).split(/\r\n|[\n\r\u2028\u2029]/)) {
-    const clean = stripVTControlCharacters(line).replace(unsafe, '').replace(controls, ' ').trim();
+    const clean = cleanLine(stripVTControlCharacters(line).replace(controls, ' '));
     if (clean !== '') {
       return shorten(clean);
     }

@@ -1,28 +1,14 @@
 /**
- * One clean line for titles.
- *
- * Titles come from commands, paths and tool names, so from the model and from file names, and they stand beside permission
- * buttons. A client may print them to a terminal or inside Markdown: nothing here may move a cursor, hide text, turn its
- * direction or disguise one thing as another.
+ * One clean line for titles. They come from commands, paths and tool names, so from the model and from file names.
  */
-import { stripVTControlCharacters } from 'node:util';
+import { cleanLine } from '../../shared/clean-line.ts';
 
 export const maxTitleLength = 200;
-
-const blanks = /[\s\u0085]+/g;
-/**
- * Controls, format characters (bidi marks and isolates, zero-width spaces, tags, BOM), lone surrogates and line separators.
- * The zero-width joiner stays: it holds composed emoji together.
- */
-const unsafeCharacters = /(?:(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029])+/gu;
 
 /** Makes one visible line of at most {@link maxTitleLength} UTF-16 units; `fallback` when nothing visible is left. */
 export function titleLine(text: string, fallback = ''): string {
   // Longer input than this cannot reach the title; the patterns need not read it.
-  const line = stripVTControlCharacters(text.slice(0, maxTitleLength * 8))
-    .replace(blanks, ' ')
-    .replace(unsafeCharacters, '')
-    .trim();
+  const line = cleanLine(text.slice(0, maxTitleLength * 8));
   if (line === '') return fallback;
   return line.length <= maxTitleLength ? line : `${sliceWhole(line, maxTitleLength - 1)}…`;
 }

@@ -2,6 +2,7 @@
  * A child's `session/update`, read: what of it a run wants to know. Pure, and tolerant of anything: an update of an unknown
  * kind, or with members of wrong types, is nothing, or as much as can be understood.
  */
+import { cleanLine } from '../../../shared/clean-line.ts';
 import type { TodoEntry } from '../../../shared/events.ts';
 import type { RenderKind } from '../../../shared/render-intents.ts';
 import type { SubagentToolStatus, SubagentUsage } from '../../../shared/subagent-protocol.ts';
@@ -107,9 +108,6 @@ function readSpending(update: Readonly<Record<string, unknown>>): ChildUpdate | 
 }
 
 function oneLine(text: string): string {
-  const line = text
-    .slice(0, maxTitleChars * 2)
-    .replace(/[\p{Cc}\s]+/gu, ' ')
-    .trim();
+  const line = cleanLine(text.slice(0, maxTitleChars * 2));
   return line.length > maxTitleChars ? `${line.slice(0, maxTitleChars - 1)}…` : line;
 }

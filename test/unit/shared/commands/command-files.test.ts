@@ -91,13 +91,13 @@ t.test('front matter is read as far as it goes, and no text of it reaches a menu
   t.match(parseCommandText('', 'x.md'), { description: 'x.md', body: '' });
   t.match(parseCommandText('Do $ARGUMENTS', 'x.md'), { hint: 'arguments' });
   const dirty = parseCommandText('---\ndescription: a\u202eb\u001b[2Jc\u200bd \u{e0041}\n---\n', 'x.md');
-  t.equal(dirty.description, 'ab[2Jcd');
+  t.equal(dirty.description, 'abcd');
   t.equal(Array.from(parseCommandText('w'.repeat(500), 'x.md').description).length, 200);
 });
 
 t.test('main advertises exactly the commands that a session runs', async (t) => {
   const parts = { choices: {}, undo: {} } as unknown as Parameters<typeof sessionCommands>[0];
-  const words = sessionCommands(parts).map(({ run: _run, ...one }) => one);
+  const words = sessionCommands(parts).map(({ name, description, hint }) => ({ name, description, ...(hint === undefined ? {} : { hint }) }));
   const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
   t.same(words.toSorted(byName), builtInCommands.toSorted(byName));
   t.same(commandWords('help'), builtInCommands[0]);
