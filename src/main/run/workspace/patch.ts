@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { copyFile, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { git } from './git.ts';
+import { harmlessSettings } from './repository-settings.ts';
 import type { Worktree } from './worktrees.ts';
 
 /** A longer patch goes into a file of its own. */
@@ -25,20 +26,24 @@ export type Patch = { readonly text: string } | { readonly path: string };
 export async function takePatch(worktree: Worktree, options: PatchOptions): Promise<Patch> {
   await mkdir(join(options.scratch, 'objects'), { recursive: true });
   try {
+    // Read now: the attempt may have changed them.
+    const settings = await harmlessSettings(worktree.gitDir);
+    const run = async (args: readonly string[], outputTo?: number): Promise<void> =>
+      await runGit(worktree, { ...options, settings }, args, outputTo);
     const index = join(options.scratch, 'index');
     await copyIndex(join(worktree.gitDir, 'index'), index);
     try {
-      await run(worktree, options, addAll);
+      await run(addAll);
     } catch {
       // The attempt has damaged its index: start from the commit's.
       await rm(index, { force: true });
-      await run(worktree, options, ['read-tree', worktree.baseCommit]);
-      await run(worktree, options, addAll);
+      await run(['read-tree', worktree.baseCommit]);
+      await run(addAll);
     }
     const draft = join(options.scratch, 'patch');
     const file = await open(draft, 'wx', 0o644);
     try {
-      await run(worktree, options, [...difference, worktree.baseCommit, '--'], file.fd);
+      await run([...difference, worktree.baseCommit, '--'], file.fd);
     } finally {
       await file.close();
     }
@@ -54,13 +59,14 @@ const difference =
     ' ',
   );
 
-async function run(
+async function runGit(
   { directory, gitDir, commonDir }: Worktree,
-  { scratch, signal }: PatchOptions,
+  { scratch, signal, settings }: PatchOptions & { readonly settings: Readonly<Record<string, string>> },
   args: readonly string[],
   outputTo?: number,
 ) {
   const env = {
+    ...settings,
     GIT_INDEX_FILE: join(scratch, 'index'),
     GIT_OBJECT_DIRECTORY: join(scratch, 'objects'),
     // Quoted, since a colon would end the path.

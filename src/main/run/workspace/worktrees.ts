@@ -10,6 +10,7 @@ import { basename, join, resolve } from 'node:path';
 import PQueue from 'p-queue';
 import type { JobPlace } from '../job.ts';
 import { git } from './git.ts';
+import { harmlessSettings } from './repository-settings.ts';
 import { removeTree } from './remove-tree.ts';
 import type { RunDirectory } from './run-directory.ts';
 
@@ -54,7 +55,12 @@ export class Worktrees {
     try {
       await repository.bookkeeping.add(async () => await git([`--git-dir=${commonDir}`, ...add]));
       const gitDir = await readGitDir(directory);
-      await git([`--git-dir=${gitDir}`, `--work-tree=${directory}`, 'reset', '--hard', '--quiet', baseCommit], { cwd: directory, signal });
+      const env = await harmlessSettings(gitDir);
+      await git([`--git-dir=${gitDir}`, `--work-tree=${directory}`, 'reset', '--hard', '--quiet', baseCommit], {
+        cwd: directory,
+        env,
+        signal,
+      });
       return { directory, gitDir, commonDir, baseCommit, remove: async () => await this.#remove(repository, directory) };
     } catch (error) {
       await this.#remove(repository, directory);
