@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { LogEvent } from '../../src/shared/events.ts';
 import { readEvents, logPath } from '../support/invariants.ts';
-import { type Frame, ServerProcess } from '../support/server-process.ts';
+import { type Frame, isCommandList, ServerProcess } from '../support/server-process.ts';
 import type { Scenario, Step } from './scenario.ts';
 
 /** A frame of stdout, and what it belongs to. */
@@ -277,7 +277,7 @@ class Player {
   #receivedFrom(server: ServerProcess): ReceivedFrame[] {
     const names = new Map([...this.#ids].map(([name, id]) => [id, name]));
     const asked = new Map<unknown, string>();
-    return server.frames.map((frame, index) => {
+    const received = server.frames.map((frame, index) => {
       const request = frame.method === undefined ? this.#requests.get(server)!.get(frame.id) : undefined;
       const session = request?.session ?? names.get(frame.params?.sessionId) ?? asked.get(frame.params?.requestId) ?? '-';
       if (frame.method !== undefined && frame.id !== undefined) asked.set(frame.id, session);
@@ -286,6 +286,8 @@ class Player {
         this.#loads.some((load) => load.server === server && load.session === session && index >= load.from && index < load.to);
       return { frame, session, answers: request?.label, replayed };
     });
+    // The list of commands is the same everywhere, and changes with every command that is added.
+    return received.filter(({ frame }) => !isCommandList(frame));
   }
 
   #path(name: string | undefined): string {
