@@ -123,6 +123,8 @@ class Scrubber {
       .replace(/("agentInfo":\{[^}]*"version":)"[^"]*"/, '$1"<version>"')
       .replace(/"(elapsedMs|firstTokenMs)":\d+/g, '"$1":"<ms>"')
       .replace(/"updatedAt":"[^"]*"/g, '"updatedAt":"<time>"')
+      // The length of the workspace's path is part of it.
+      .replace(/("sessionUpdate":"usage_update","used":)\d+/g, '$1"<tokens>"')
       .replace(/starts in [\d.]+ s;/g, 'starts in <n> s;');
   }
 

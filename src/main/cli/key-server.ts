@@ -11,8 +11,10 @@ export function keyServerOf({ choice }: Pick<LoadedConfig, 'choice'>): RemoteMod
 }
 
 /** The variable that the key may come from instead. */
-export function keyVariableOf({ choice }: Pick<LoadedConfig, 'choice'>): string {
-  return (choice.withKey ?? choice).keyVariable ?? 'DSH_ACP_API_KEY';
+export function keyVariableOf(loaded: Pick<LoadedConfig, 'choice'>): string {
+  const { choice } = loaded;
+  // Without a server it is the one that would turn DeepSeek on.
+  return (choice.withKey ?? choice).keyVariable ?? (keyServerOf(loaded) === undefined ? 'DEEPSEEK_API_KEY' : 'DSH_ACP_API_KEY');
 }
 
 /** Where it is said that a key of the settings goes before the stored one; `undefined` where there is none. */
