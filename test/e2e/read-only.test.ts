@@ -39,7 +39,7 @@ await t.test('an editor looks at a run while it goes on, and after', async (t) =
   const before = mergedUpdates(viewer.updates(sessionId));
   t.same(
     before.map((update) => update.sessionUpdate),
-    ['current_mode_update', 'user_message_chunk', 'agent_message_chunk', 'tool_call', 'tool_call_update'],
+    ['current_mode_update', 'config_option_update', 'user_message_chunk', 'agent_message_chunk', 'tool_call', 'tool_call_update'],
   );
   const [call = ''] = callIds(viewer, sessionId);
   t.same(statusesOfCall(viewer, sessionId, call), ['pending', 'in_progress']);

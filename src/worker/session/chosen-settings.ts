@@ -67,11 +67,16 @@ export class ChosenSettings {
 
   /** @throws ServerError LOG_WRITE_FAILED; the mode is as before then */
   setMode(mode: PermissionMode): void {
-    const { permissions, journal } = this.#parts;
-    if (mode === permissions.mode) return;
-    const { seq } = journal.append({ type: 'mode/change', data: { mode } });
-    permissions.setMode(mode);
-    this.#revision = seq;
+    if (mode !== this.#parts.permissions.mode) this.#recordMode(mode);
+  }
+
+  /**
+   * What a session without a past was made with: on record even where the settings say the same, since a later server may have
+   * other ones. @throws ServerError LOG_WRITE_FAILED
+   */
+  begin(mode: PermissionMode | undefined, choices: SessionChoices): void {
+    if (mode !== undefined) this.#recordMode(mode);
+    this.setChoices(choices);
   }
 
   /** What is not offered is left out. @throws ServerError LOG_WRITE_FAILED; all is as before then */
@@ -83,6 +88,12 @@ export class ChosenSettings {
     const data: SessionChoices = Object.fromEntries(changed);
     const { seq } = this.#parts.journal.append({ type: 'options/change', data });
     this.#take(data, seq);
+  }
+
+  #recordMode(mode: PermissionMode): void {
+    const { seq } = this.#parts.journal.append({ type: 'mode/change', data: { mode } });
+    this.#parts.permissions.setMode(mode);
+    this.#revision = seq;
   }
 
   #take(change: SessionChoices, seq: number): void {

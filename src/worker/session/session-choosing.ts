@@ -84,9 +84,8 @@ export class SessionChoosing {
     return this.#notices.next(this.chosen.current.mode);
   }
 
-  /** A session without a past begins with what it was made with: on record, as every later choice is. */
+  /** For a session without a past. @throws ServerError LOG_WRITE_FAILED */
   begin({ options, choices = {} }: Pick<SessionTask, 'options' | 'choices'>): void {
-    if (options.mode !== undefined) this.chosen.setMode(options.mode);
-    this.chosen.setChoices(choices);
+    this.chosen.begin(options.mode, choices);
   }
 }

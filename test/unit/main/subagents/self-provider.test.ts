@@ -18,7 +18,7 @@ t.test('a session that is not on its thread in time is refused; its slot is free
     },
     threads: { attach: () => new Promise((_resolve, reject) => attached.push(reject)) },
     adopt: async () => undefined,
-    findSession: () => ({ mode: 'ask', attached: {}, identity: { options: {} } }),
+    findSession: () => ({ mode: 'ask', chosen: { choices: {} }, attached: {}, identity: { options: {} } }),
   };
   const self = new SelfProvider(parts as unknown as SelfProviderParts);
   const start = (runId: string) =>
