@@ -11,7 +11,9 @@ import { fencedText } from '../display/fenced-text.ts';
 import { titleLine } from '../display/title-line.ts';
 import { commandOutcome, keptBytesPerStream } from './bash-result.ts';
 import { commandShell } from './bash-shell.ts';
+import { decideDirectory, isDecidedDirectory } from './decided-directory.ts';
 import { textSoFar } from './draft-view.ts';
+import { failed } from './outcome.ts';
 import { RunFollower } from './run-follower.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
@@ -54,9 +56,14 @@ export const bashTool: Tool<BashArgs> = {
     additionalProperties: false,
   },
   isParallelSafe: () => false,
-  access: (args, { cwd }) => ({ kind: 'execute', command: args.command, cwd: workingDirectory(args, cwd) }),
+  access: (args, { cwd }) => {
+    const directory = workingDirectory(args, cwd);
+    decideDirectory(args, directory);
+    return { kind: 'execute', command: args.command, cwd: directory };
+  },
   execute: async (args, context) => {
     if (context.signal.aborted) return { text: '[aborted: the command was not started]', isError: true, code: 'ABORTED' };
+    if (!isDecidedDirectory(args, workingDirectory(args, context.cwd))) return directoryChanged;
     try {
       return args.run_in_background === true ? await startBackground(args, context) : await runForeground(args, context);
     } catch (error) {
@@ -82,6 +89,11 @@ export const bashTool: Tool<BashArgs> = {
     return terminalResult(outcome);
   },
 };
+
+const directoryChanged = failed(
+  'FS_PATH_CHANGED',
+  'workdir leads to another place than when the call was checked (a link or a directory was swapped). Nothing was run. Make the call again.',
+);
 
 async function runForeground(args: BashArgs, context: ToolContext): Promise<ToolOutcome> {
   const spec = commandSpec(args, context);
