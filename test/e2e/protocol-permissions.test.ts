@@ -2,11 +2,12 @@
  * Permission requests of the assembled server: every answer that a client can give, in any order, or never. Numbers are
  * those of the conformance checklist.
  */
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { logPath, readEvents } from '../support/invariants.ts';
-import type { Frame, ServerProcess } from '../support/server-process.ts';
+import { cliPath, type Frame, type ServerProcess } from '../support/server-process.ts';
 import { callIds, endServer, exchange, startServer, statusesOfCall, updatesOfCall } from '../support/started-server.ts';
 
 const isAsking = (frame: Frame): boolean => frame.method === 'session/request_permission';
@@ -42,7 +43,7 @@ await t.test('answers', async (t) => {
     t.match(JSON.stringify(toolCall.rawInput), /once\.txt/);
     t.same(
       options.map((option: any) => option.kind),
-      ['allow_once', 'allow_always', 'reject_once'],
+      ['allow_once', 'allow_always', 'reject_once', 'reject_always'],
     );
     t.equal(new Set(options.map((option: any) => option.optionId)).size, options.length);
     const at = server.frames.indexOf(question);
@@ -56,27 +57,44 @@ await t.test('answers', async (t) => {
     t.same(statusesOfCall(server, sessionId, toolCall.toolCallId), ['pending', 'in_progress', 'completed'], '#72');
   });
 
-  await t.test('#86 allow_once asks again; allow_always does not, for this command in this session only', async (t) => {
-    const sessionId = await server.newSession(cwd);
-    const ask = async (session: string, command: string, kind: string): Promise<number> => {
-      const before = questions(server, session);
-      const id = server.startPrompt(session, `run ${command}`);
-      const isNew = (frame: Frame): boolean => questions(server, session).includes(frame) && !before.includes(frame);
-      const first = await server.waitFor((frame) => (frame.id === id && !isAsking(frame)) || isNew(frame), 'a question or the end');
-      if (isAsking(first)) answer(server, first, selected(optionOf(first, kind)));
-      t.match(await server.response(id), { result: { stopReason: 'end_turn' } });
-      return questions(server, session).length - before.length;
-    };
-    t.equal(await ask(sessionId, 'echo a', 'allow_once'), 1);
-    t.equal(await ask(sessionId, 'echo a', 'allow_always'), 1);
-    t.equal(await ask(sessionId, 'echo a', 'reject_once'), 0, 'allowed for the session');
-    t.equal(await ask(sessionId, 'echo b', 'reject_once'), 1, 'another command');
-    const other = await server.newSession(cwd);
-    t.equal(await ask(other, 'echo a', 'reject_once'), 1, '#37 another session');
-    await server.request('session/close', { sessionId });
-    t.ok((await server.request('session/load', { sessionId, cwd, mcpServers: [] })).result);
-    t.equal(await ask(sessionId, 'echo a', 'reject_once'), 0, 'a load keeps what was allowed');
-  });
+  await t.test(
+    '#86 an answer for good holds for this very command in every session of the workspace, until it is taken back',
+    async (t) => {
+      const sessionId = await server.newSession(cwd);
+      const ask = async (session: string, command: string, kind: string): Promise<number> => {
+        const before = questions(server, session);
+        const id = server.startPrompt(session, `run ${command}`);
+        const isNew = (frame: Frame): boolean => questions(server, session).includes(frame) && !before.includes(frame);
+        const first = await server.waitFor((frame) => (frame.id === id && !isAsking(frame)) || isNew(frame), 'a question or the end');
+        if (isAsking(first)) answer(server, first, selected(optionOf(first, kind)));
+        t.match(await server.response(id), { result: { stopReason: 'end_turn' } });
+        return questions(server, session).length - before.length;
+      };
+      const count = (): number => readFileSync(join(cwd, 'ran'), 'utf8').length;
+      t.equal(await ask(sessionId, 'printf a >> ran', 'allow_once'), 1);
+      t.equal(await ask(sessionId, 'printf a >> ran', 'allow_always'), 1);
+      t.equal(await ask(sessionId, 'printf a >> ran', 'reject_once'), 0, 'allowed for good');
+      t.equal(await ask(sessionId, 'printf b >> ran', 'reject_always'), 1, 'another command');
+      t.equal(await ask(sessionId, 'printf b >> ran', 'allow_once'), 0, 'rejected for good');
+      t.equal(count(), 3);
+      const other = await server.newSession(cwd);
+      t.equal(await ask(other, 'printf a >> ran', 'reject_once'), 0, 'another session of the workspace');
+      t.equal(await ask(other, 'printf b >> ran', 'allow_once'), 0);
+      t.equal(count(), 4);
+      const elsewhere = await server.newSession(realpathSync(t.testdir({})));
+      t.equal(await ask(elsewhere, 'printf a >> ran', 'reject_once'), 1, '#37 another workspace');
+      const grants = (...words: string[]): string =>
+        execFileSync(process.execPath, [cliPath, 'grants', ...words, '--state-dir', server.stateDir], { encoding: 'utf8' });
+      const [, id = ''] = /^ {2}(\w+) .*printf a/m.exec(grants()) ?? [];
+      t.match(grants('remove', id), /^Taken back: the command "printf a/);
+      t.equal(await ask(other, 'printf a >> ran', 'reject_once'), 1, 'taken back while the session is open');
+      await server.request('session/close', { sessionId });
+      t.ok((await server.request('session/load', { sessionId, cwd, mcpServers: [] })).result);
+      t.equal(await ask(sessionId, 'printf b >> ran', 'allow_once'), 0, 'a load finds what is kept');
+      t.match(grants('clear', cwd), /^Taken back: 1/);
+      t.equal(await ask(sessionId, 'printf a >> ran', 'reject_once'), 1, 'and what was taken back is not found in its log');
+    },
+  );
 
   const refusals: readonly (readonly [string, (question: Frame) => object])[] = [
     ['reject_once', (question) => ({ result: selected(optionOf(question, 'reject_once')) })],
