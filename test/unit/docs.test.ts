@@ -15,6 +15,7 @@ import { loadConfig } from '../../src/main/config/load-config.ts';
 import { runFlagNames } from '../../src/main/cli/run-flags.ts';
 import { keyNames } from '../../src/main/config/schema.ts';
 import { defaultSelf } from '../../src/main/config/subagents/parse-subagents.ts';
+import { builtInCommands } from '../../src/shared/commands/command-words.ts';
 import { errorCatalogue } from '../../src/shared/errors.ts';
 import { createToolRegistry } from '../../src/worker/tools/all-tools.ts';
 import { cliPath, projectRoot } from '../support/server-process.ts';
@@ -108,7 +109,7 @@ t.test('the tables of tools, modes, methods and capabilities are those of the pr
     version: '0',
     ripgrepPath: undefined,
   });
-  const capabilities = initializeResponse(config, 'editor').agentCapabilities ?? {};
+  const capabilities = initializeResponse(config, 'editor', []).agentCapabilities ?? {};
   t.same(
     rowsOf(section('Protocol'), '| capability')
       .map(([name]) => unquoted(name))
@@ -120,7 +121,19 @@ t.test('the tables of tools, modes, methods and capabilities are those of the pr
   t.equal(value('loadSession'), `\`${capabilities.loadSession}\``);
   t.equal(value('sessionCapabilities'), listed(Object.keys(capabilities.sessionCapabilities ?? {})));
   t.equal(value('_meta["dsh-acp"]'), listed(Object.keys(capabilities._meta?.['dsh-acp'] as object)));
-  for (const name of ['promptCapabilities', 'mcpCapabilities'] as const) {
+  const promptKinds = [...(value('promptCapabilities') ?? '').matchAll(/`(\w+)`:/g)].map((match) => match[1]);
+  t.same(promptKinds, Object.keys(capabilities.promptCapabilities ?? {}));
+  t.match(
+    capabilities.promptCapabilities,
+    { image: false, audio: false, embeddedContext: true },
+    'as it is said, for a model without eyes',
+  );
+  const commands = rowsOf(section('Prompts and commands'), '| command |').map(([name]) => /^`\/([a-z]+)/.exec(name ?? '')?.[1]);
+  t.same(
+    commands,
+    builtInCommands.map(({ name }) => name),
+  );
+  for (const name of ['mcpCapabilities'] as const) {
     const said = [...(value(name) ?? '').matchAll(/`(\w+)`/g)].map((match) => match[1]).filter((word) => word !== 'false');
     t.same(
       Object.entries(capabilities[name] ?? {}),
