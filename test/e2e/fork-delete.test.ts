@@ -153,8 +153,7 @@ await t.test('deletions', async (t) => {
     t.same(left(server), []);
   });
 
-  await t.test('a list knows its directory under any name, and each session once', async (t) => {
-    const cwd = workspace(t);
+  await t.test('a list knows its directory under any name, and no cursor but its own', async (t) => {
     const dir = realpathSync(t.testdir({ real: {} }));
     symlinkSync(join(dir, 'real'), join(dir, 'link'));
     const sessionId = await server.newSession(join(dir, 'link'));
@@ -166,18 +165,7 @@ await t.test('deletions', async (t) => {
       );
     }
     t.same(await listed(server, { cwd: join(dir, 'gone') }), []);
-    const made = [];
-    for (let count = 0; count < 60; count += 1) made.push(await server.newSession(cwd));
-    await remove(server, made.pop() ?? '');
-    const seen: string[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const { result } = await server.request('session/list', { cwd, ...(cursor === undefined ? {} : { cursor }) });
-      seen.push(...result.sessions.map((one: any) => one.sessionId));
-      cursor = result.nextCursor;
-      if (cursor === undefined) break;
-    }
-    t.same(seen.sort(), made.sort());
-    for (const cursor of ['', 'x', Buffer.from(`1/${made[0]}/`).toString('base64url')]) {
+    for (const cursor of ['', 'x', Buffer.from(`1/${sessionId}/`).toString('base64url')]) {
       t.match((await server.request('session/list', { cursor })).error, { code: -32602, data: { field: 'cursor' } }, cursor);
     }
   });
