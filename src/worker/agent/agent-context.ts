@@ -61,7 +61,7 @@ export interface AgentDependencies {
   /** What the model has to hear before its next step; asked once for each. Absent where there is never anything. */
   readonly stepNotice?: () => string | undefined;
   /** Keeps what files hold before tools change them; absent where nothing is kept. */
-  readonly snapshots?: Pick<FileSnapshots, 'keep'>;
+  readonly snapshots?: Pick<FileSnapshots, 'keep' | 'noteActual'>;
   /** Attempts a model call may take, the first included; told to the client with every retry. */
   readonly maxAttempts: number;
   /** `undefined` when there is room for more streamed text; else a promise for it. An aborted `signal` ends the wait at once. */

@@ -7,6 +7,7 @@ import type { LogEvent, PromptBlock, TurnEndReason } from '../../shared/events.t
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { SteerOutcome } from '../../shared/thread-protocol.ts';
 import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
+import type { ToolContext } from '../tools/tool.ts';
 import type { AgentContext, AgentDependencies } from './agent-context.ts';
 import { type Compaction, compactNow } from './compaction.ts';
 import { History } from './history.ts';
@@ -59,6 +60,12 @@ export class ReactLoopAgent {
   /** The model's history, for whoever rewinds it while no turn runs. */
   get history(): History {
     return this.#context.history;
+  }
+
+  /** What file tools go through, for whoever changes files while no turn runs. */
+  get fileParts(): Pick<ToolContext, 'files' | 'editor'> {
+    const { files, editor } = this.#context.toolParts;
+    return { files, ...(editor === undefined ? {} : { editor }) };
   }
 
   /** An undo has logged this, past the turns: files, and what the model was told, may be as they once were. */

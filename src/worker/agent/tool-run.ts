@@ -128,13 +128,17 @@ function liveOutput(
 }
 
 /** A call that was given up must change nothing any more, for its turn has ended in the log. */
-function snapshots({ snapshots }: AgentContext, scope: TurnScope, callId: string): Pick<ToolContext, 'keepBefore'> {
+function snapshots({ snapshots }: AgentContext, scope: TurnScope, callId: string): Pick<ToolContext, 'keepBefore' | 'noteActual'> {
   if (snapshots === undefined) return {};
+  const place = { turn: scope.turn, callId };
   const record = (event: EventInput): void => {
     scope.signal.throwIfAborted();
     scope.record(event);
   };
-  return { keepBefore: (change) => snapshots.keep(change, { turn: scope.turn, callId }, { record, barrier: () => scope.barrier() }) };
+  return {
+    keepBefore: (change) => snapshots.keep(change, place, { record, barrier: () => scope.barrier() }),
+    noteActual: (change) => snapshots.noteActual(change, place, { record }),
+  };
 }
 
 const notRun: ToolOutcome = { text: 'Error: not run, because the turn ended first.', isError: true, code: 'ABORTED_BEFORE_DISPATCH' };

@@ -52,7 +52,7 @@ export class SessionUndo {
         replay: (onEvent) => journal.replay(onEvent),
         record: (event) => {
           const logged = journal.append(event);
-          agent.noteUndo(logged);
+          if (logged.type === 'history/rewound') agent.noteUndo(logged);
           return logged;
         },
         barrier: () => journal.barrier(),
@@ -60,7 +60,7 @@ export class SessionUndo {
         store,
         // An undo keeps what it overwrites, whatever the tools do.
         snapshots,
-        context: { files: this.files },
+        context: agent.fileParts,
         mayWrite: (path) => permissions.verdictOnUndo(path),
         refusesWrites: () => refusalIn(permissions.mode),
         accessOf: (name, args) => tools.get(name)?.access(args, { cwd }),

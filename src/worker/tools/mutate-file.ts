@@ -22,7 +22,7 @@ export interface FileMutation {
   readonly current?: Pick<CurrentFile, 'bytes' | 'counting'>;
 }
 
-export type MutationContext = Pick<ToolContext, 'editor' | 'files' | 'signal' | 'keepBefore'>;
+export type MutationContext = Pick<ToolContext, 'editor' | 'files' | 'signal' | 'keepBefore' | 'noteActual'>;
 
 /**
  * Puts the new content in place and remembers it as seen by the session; through the client's editor where that has a say. The
@@ -40,6 +40,8 @@ export async function mutateFile(mutation: FileMutation, context: MutationContex
     const edit = { ...change, counting: current.counting };
     if (mayGoThroughEditor(edit, current.bytes, context)) {
       const end = await putThroughEditor(edit, context);
+      const actual = end?.text ?? end?.saved;
+      if (actual !== undefined) context.noteActual?.({ path: change.path, put: change.data, actual: Buffer.from(actual, 'utf8') });
       if (end !== undefined) return end;
       note = { note: 'The editor did not take the change; it was written to the disk.' };
     }

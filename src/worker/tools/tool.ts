@@ -44,6 +44,14 @@ export interface FileChange {
   readonly before?: Buffer;
 }
 
+/** What the editor made of a change while it saved it. */
+export interface ActualChange {
+  /** Canonical. */
+  readonly path: string;
+  readonly put: Buffer;
+  readonly actual: Buffer;
+}
+
 export interface ToolContext {
   readonly sessionId: string;
   readonly callId: string;
@@ -60,6 +68,8 @@ export interface ToolContext {
    * @throws FsFault: the change must not be made then
    */
   readonly keepBefore?: (change: FileChange) => Promise<void>;
+  /** Says that a change which was kept came out otherwise than it was put: an undo then knows what is its own. */
+  readonly noteActual?: (change: ActualChange) => void;
   /** The client's own versions of files; absent where it has none. */
   readonly editor?: EditorFiles;
   /** Where outputs too large for a result go. */

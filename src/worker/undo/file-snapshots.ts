@@ -12,7 +12,7 @@ import { FsFault, isMissing } from '../tools/fs-fault.ts';
 import { openRegularFile } from '../tools/open-regular-file.ts';
 import { staleFault } from '../tools/replace-file.ts';
 import { readWhole } from '../tools/text-file.ts';
-import type { FileChange } from '../tools/tool.ts';
+import type { ActualChange, FileChange } from '../tools/tool.ts';
 import { contentHash, type NotKept, type SnapshotStore } from './snapshot-store.ts';
 
 /** The log could not be written, so the change must not be made. */
@@ -58,7 +58,7 @@ export class FileSnapshots {
     if (mustKeep && before.notKept !== undefined) throw new FsFault('FS_IO_ERROR', 'what it holds now could not be kept');
     const directories = before.state === null ? await missingDirectories(change.path) : [];
     const { data } = change;
-    const after = data === null ? null : { hash: contentHash(data), bytes: data.length };
+    const after = data === null ? null : stateOf(data);
     const event: EventInput = {
       type: 'file/snapshot',
       data: {
@@ -78,6 +78,12 @@ export class FileSnapshots {
       // In a turn whoever keeps the log has the reason already, and ends the turn with it.
       throw new SnapshotLogFault(change.shownPath, error);
     }
+  }
+
+  /** A kept change came out otherwise. @throws what `record` throws */
+  noteActual({ path, put, actual }: ActualChange, place: ChangePlace, { record }: Pick<SnapshotLog, 'record'>): void {
+    const [before, after] = [stateOf(put), stateOf(actual)];
+    record({ type: 'file/snapshot', data: { ...place, path, before, after } });
   }
 
   async #before({ path, shownPath, expected, before }: FileChange): Promise<Before> {
@@ -104,6 +110,10 @@ export class FileSnapshots {
 }
 
 const permissionBits = 0o777;
+
+function stateOf(content: Buffer): FileState {
+  return { hash: contentHash(content), bytes: content.length };
+}
 
 /** The directories above a path that are not there, outermost first. */
 async function missingDirectories(path: string): Promise<string[]> {

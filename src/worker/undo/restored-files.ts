@@ -2,17 +2,13 @@
  * Puts files back to what they held, one by one, and says of each what became of it. A file that is not what the log left is
  * not touched, unless that was asked for; whatever is overwritten is kept first.
  */
-import { lstat } from 'node:fs/promises';
 import type { FileState } from '../../shared/events.ts';
 import { relativePath } from '../display/display-path.ts';
 import { resolvePath } from '../tools/file-access.ts';
-import { versionOf } from '../tools/file-observations.ts';
-import { faultOutcome, isMissing } from '../tools/fs-fault.ts';
-import { mutateFile } from '../tools/mutate-file.ts';
-import { openRegularFile } from '../tools/open-regular-file.ts';
+import { faultOutcome } from '../tools/fs-fault.ts';
+import { mutateFile, type MutationContext } from '../tools/mutate-file.ts';
 import { removeEmptyDirectory, removeFile } from '../tools/remove-file.ts';
-import { readWhole } from '../tools/text-file.ts';
-import type { ToolContext } from '../tools/tool.ts';
+import { type CurrentFile, currentFile, openIfThere } from '../workspace/current-text.ts';
 import { SnapshotLogFault } from './file-snapshots.ts';
 import { isSameState, type PlannedFile } from './planned-files.ts';
 import { contentHash, type SnapshotStore } from './snapshot-store.ts';
@@ -35,14 +31,14 @@ export interface RestoreParts {
   readonly store: SnapshotStore;
   /** What the permissions of the session say about writing this path. Never rejects. */
   readonly mayWrite: (path: string) => Promise<RestoreVerdict>;
-  readonly context: Pick<ToolContext, 'files' | 'signal' | 'keepBefore'>;
+  readonly context: MutationContext;
   readonly force: boolean;
 }
 
 /** What is at a path now. */
 interface Present {
   readonly state: FileState | null;
-  readonly version: string | undefined;
+  readonly current: CurrentFile | undefined;
 }
 
 /**
@@ -70,17 +66,20 @@ async function restoreFile(file: PlannedFile, parts: RestoreParts): Promise<File
   const shownPath = relativePath(path, cwd);
   try {
     if (resolvePath(path, cwd) !== path) return left(path, 'a link stands in its way now');
-    const present = await lookAt(path, shownPath, store.limits.fileBytes);
+    const present = await lookAt(path, shownPath, parts);
     if (isWhatItShouldBe(present.state, target)) return { path, outcome: 'unchanged' };
     const obstacle = await obstacleTo(file, present, parts);
     if (obstacle !== undefined) return obstacle;
+    const { current } = present;
+    const expected = current?.version;
     if (target === null) {
-      if (present.version !== undefined) await removeFile({ path, shownPath, expected: present.version }, context);
+      if (current?.counting.source === 'editor' || expected === undefined) return left(path, 'the editor holds unsaved text of it');
+      await removeFile({ path, shownPath, expected }, context);
       return { path, outcome: 'removed' };
     }
     const data = target.hash === undefined ? undefined : await store.read(target.hash);
     if (data === undefined) return left(path, 'its kept content is gone or damaged');
-    await mutateFile({ path, shownPath, data, expected: present.version, mode: target.mode }, context);
+    await mutateFile({ path, shownPath, data, expected, mode: target.mode, ...(current === undefined ? {} : { current }) }, context);
     return { path, outcome: 'restored' };
   } catch (error) {
     if (error instanceof SnapshotLogFault) throw error.reason;
@@ -116,22 +115,18 @@ const notKeptWords = {
   disk: 'the disk did not take it',
 } as const;
 
-async function lookAt(path: string, shownPath: string, mostBytes: number): Promise<Present> {
+/** The editor's text, where that counts, is what is there. */
+async function lookAt(path: string, shownPath: string, { store, context }: RestoreParts): Promise<Present> {
+  const opened = await openIfThere(path, shownPath);
   try {
-    await lstat(path);
-  } catch (error) {
-    if (isMissing(error)) return { state: null, version: undefined };
-    throw error;
-  }
-  const opened = await openRegularFile(path, shownPath);
-  try {
-    const { stats } = opened;
-    const version = versionOf(stats);
-    if (stats.size > mostBytes) return { state: { bytes: stats.size }, version };
-    const content = await readWhole(opened, mostBytes, shownPath);
-    return { state: { hash: contentHash(content), bytes: content.length }, version };
+    const current = await currentFile(opened, { path, shownPath, mostBytes: store.limits.fileBytes }, context);
+    if (current === undefined) return { state: null, current };
+    const { bytes, counting } = current;
+    const content = counting.source === 'editor' ? Buffer.from(counting.text, 'utf8') : bytes;
+    if (content === undefined) return { state: { bytes: opened?.stats.size ?? 0 }, current };
+    return { state: { hash: contentHash(content), bytes: content.length }, current };
   } finally {
-    await opened.handle.close();
+    await opened?.handle.close();
   }
 }
 

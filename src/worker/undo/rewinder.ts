@@ -29,7 +29,7 @@ export interface RewinderParts {
   readonly store: SnapshotStore;
   readonly snapshots: FileSnapshots;
   /** What changes of files go through, beside the signal. */
-  readonly context: Pick<ToolContext, 'files'>;
+  readonly context: Pick<ToolContext, 'files' | 'editor'>;
   /** What writing this path would need now; never rejects. */
   readonly mayWrite: (path: string) => Promise<RestoreVerdict>;
   /** Why the session may change no file at all now. */
@@ -151,7 +151,12 @@ export class Rewinder {
       mayWrite,
       force,
       // What is overwritten by force must be there to be brought back.
-      context: { ...context, signal, keepBefore: (change) => snapshots.keep(change, place, log, force) },
+      context: {
+        ...context,
+        signal,
+        keepBefore: (change) => snapshots.keep(change, place, log, force),
+        noteActual: (change) => snapshots.noteActual(change, place, log),
+      },
     });
   }
 

@@ -22,9 +22,13 @@ export interface EditorChange {
   readonly counting: Counting;
 }
 
-/** `text` is what is in place when that is not what was to be put there. `note` is for the model. */
+/**
+ * `text` is what is in place when that is not what was to be put there; `saved` the same where only line ends or a BOM differ.
+ * `note` is for the model.
+ */
 export interface EditorEnd {
   readonly text?: string;
+  readonly saved?: string;
   readonly note?: string;
 }
 
@@ -91,7 +95,7 @@ async function outcomeOf(
     if (onDisk !== undefined && textHash(onDisk) === wanted) {
       editor?.agree(path, now?.version);
       files.observe(path, now?.version ?? unsavedVersion, wanted);
-      return {};
+      return onDisk === text ? {} : { saved: onDisk };
     }
     if (now?.counting.source === 'editor' && now.counting.hash === wanted) {
       files.observe(path, unsavedVersion, wanted);

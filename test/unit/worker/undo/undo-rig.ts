@@ -12,13 +12,15 @@ import { FileObservations } from '../../../../src/worker/tools/file-observations
 import { versionOf } from '../../../../src/worker/tools/file-observations.ts';
 import { createToolRegistry } from '../../../../src/worker/tools/all-tools.ts';
 import { editTool } from '../../../../src/worker/tools/edit.ts';
+import { readTool } from '../../../../src/worker/tools/read.ts';
 import { removeFile } from '../../../../src/worker/tools/remove-file.ts';
-import type { ToolOutcome } from '../../../../src/worker/tools/tool.ts';
+import type { ToolContext, ToolOutcome } from '../../../../src/worker/tools/tool.ts';
 import { writeTool } from '../../../../src/worker/tools/write.ts';
 import { FileSnapshots } from '../../../../src/worker/undo/file-snapshots.ts';
 import type { RestoreVerdict } from '../../../../src/worker/undo/restored-files.ts';
 import { Rewinder, type RewindOptions } from '../../../../src/worker/undo/rewinder.ts';
 import { type SnapshotLimits, SnapshotStore, snapshotLimits } from '../../../../src/worker/undo/snapshot-store.ts';
+import type { EditorFiles } from '../../../../src/worker/workspace/editor-files.ts';
 import { testContext } from '../tools/tool-context.ts';
 
 const registry = createToolRegistry();
@@ -36,6 +38,8 @@ export class UndoRig {
   refusal: string | undefined;
   /** The log refuses this event, and what comes after it. */
   failAt: EventType | undefined;
+  /** The client's editor, where it has a say. */
+  editor: EditorFiles | undefined;
   /** Whether file tools keep what was there. */
   keeps = true;
   readonly #limits: SnapshotLimits;
@@ -185,9 +189,16 @@ export class UndoRig {
     const snapshots = new FileSnapshots(this.store);
     const context = testContext(this.cwd, {
       files: this.files,
-      ...(this.keeps ? { keepBefore: (change) => snapshots.keep(change, { turn, callId }, log) } : {}),
+      ...(this.editor === undefined ? {} : { editor: this.editor }),
+      ...(this.keeps
+        ? {
+            keepBefore: (change) => snapshots.keep(change, { turn, callId }, log),
+            noteActual: (change) => snapshots.noteActual(change, { turn, callId }, log),
+          }
+        : {}),
     });
-    this.#see(args);
+    if (this.editor !== undefined && 'file_path' in args) await readTool.execute(args as { file_path: string }, context);
+    else this.#see(args);
     const outcome = await run(context, args);
     this.record({ type: 'tool/result', data: { ...common, ...outcome } });
     return outcome;
@@ -200,6 +211,17 @@ export class UndoRig {
     if (stats !== undefined) this.files.observe(path, versionOf(stats));
   }
 
+  /** Asked for late: a test may open its editor first. */
+  #fileParts(): Pick<ToolContext, 'files' | 'editor'> {
+    const editorOf = (): EditorFiles | undefined => this.editor;
+    return {
+      files: this.files,
+      get editor() {
+        return editorOf() as EditorFiles;
+      },
+    };
+  }
+
   #makeRewinder(): Rewinder {
     return new Rewinder({
       cwd: this.cwd,
@@ -209,7 +231,7 @@ export class UndoRig {
       history: this.history,
       store: this.store,
       snapshots: new FileSnapshots(this.store),
-      context: { files: this.files },
+      context: this.#fileParts(),
       mayWrite: async (path) => this.verdict(path),
       refusesWrites: () => this.refusal,
       accessOf: (name, args) => registry.get(name)?.access(args, { cwd: this.cwd }),
