@@ -65,7 +65,7 @@ t.test('the demo gives way to the model as soon as there is a key, without a res
   const home = t.testdir({ home: {} });
   const env = { HOME: join(home, 'home'), DEEPSEEK_BASE_URL: model.baseUrl };
   const server = await startServer(t, { args: ['--log-level', 'warn'], env, initialize: { _meta: { 'terminal-auth': true } } });
-  const [, login] = server.frames[0]?.result.authMethods;
+  const [, login] = server.frames[0]!.result.authMethods;
   const { command: program, args } = login._meta['terminal-auth'];
   t.equal(program, process.execPath);
   t.same(args.at(-1), '--login');
