@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { sealLine } from '../../src/shared/log/line-seal.ts';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
+import { ClientScreen } from '../support/client-screen.ts';
 import { faultTest, logPath } from '../support/invariants.ts';
 
 t.setTimeout(100_000);
@@ -83,6 +84,14 @@ void faultTest('fault 18: no space ends the turn before a further tool, and the 
   const answer = await server.prompt(session, `repeat 20000 some-longer-word-to-fill-it\nrun touch ${join(rig.dir, 'ran')}`);
   t.match(answer.error, { code: -32603, data: { code: 'LOG_WRITE_FAILED' } });
   t.throws(() => readFileSync(join(rig.dir, 'ran')), 'the tool behind it did not run');
+  const other = await server.newSession(rig.dir);
+  t.match((await server.prompt(other, 'run seq 1 100000')).error, { data: { code: 'LOG_WRITE_FAILED' } }, 'a result finds no room');
+  const screen = new ClientScreen().takeAll(server.updates(other));
+  t.match(
+    [...screen.cards.values()],
+    [{ status: 'failed', statuses: ['pending', 'in_progress', 'failed'] }],
+    'its card is closed all the same',
+  );
   execFileSync('prlimit', ['--pid', String(server.pid), '--fsize=unlimited']);
   t.match(await server.prompt(session, 'run echo space-$((40+2))'), { result: { stopReason: 'end_turn' } });
   t.match(JSON.stringify(server.updates(session)), /space-42/);

@@ -1,6 +1,7 @@
 /** A session thread dies, hangs or prints: what its prompt is answered, and that nobody else notices. */
 import { join } from 'node:path';
 import t from 'tap';
+import { ClientScreen } from '../support/client-screen.ts';
 import { fileAppears } from '../support/file-appears.ts';
 import { faultTest, logPath, readEvents } from '../support/invariants.ts';
 
@@ -108,13 +109,18 @@ void faultTest('fault 44: what a thread prints never reaches the client', async 
 });
 
 void faultTest('a thread that dies under a running command leaves no process, and the next turn may run one', async (t, rig) => {
-  const server = await rig.serve({ args: ['--model', 'scripted', '--permission-mode', 'full-access'] });
+  const server = await rig.serve({
+    args: ['--model', 'scripted', '--permission-mode', 'full-access'],
+    capabilities: { _meta: { terminal_output: true } },
+  });
   const session = await server.newSession(rig.dir);
   t.match(await server.prompt(session, 'bg sleep 301'), { result: { stopReason: 'end_turn' } });
   const answer = await server.prompt(session, `[!throw 400]\nrun trap '' TERM; sleep 302; sleep 303`);
   t.match(answer.error, { code: -31003 });
-  const statuses = server.updates(session).filter((update) => update.title?.startsWith('trap') || update.status !== undefined);
-  t.equal(statuses.at(-1)?.status, 'failed', 'the card of the lost call is closed before the prompt is answered');
+  const own = server.frames.slice(0, server.frames.indexOf(answer)).filter((frame) => frame.params?.sessionId === session);
+  const screen = new ClientScreen().takeAll(own.flatMap(({ params }) => params.update ?? []));
+  t.strictSame(screen.open, [], 'the card of the lost call is closed before the prompt is answered');
+  t.match([...screen.cards.values()].at(-1), { status: 'failed', terminal: { exits: [{ exit_code: null }] } }, 'and its terminal, too');
   // While the old commands are still being ended, which takes 300 ms, the new one must not be taken for one of them.
   t.match(await server.prompt(session, 'run sleep 1; echo revived-$((40+2))'), { result: { stopReason: 'end_turn' } });
   t.match(JSON.stringify(server.updates(session)), /revived-42/);

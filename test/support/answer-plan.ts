@@ -18,6 +18,8 @@ export type PlannedFault =
   | { readonly kind: 'stall-mid'; readonly after: number; readonly keepAliveMs?: number }
   /** The socket is destroyed after `after` tokens. */
   | { readonly kind: 'cut'; readonly after: number }
+  /** The socket is destroyed after `after` pieces of tool calls, which need a {@link AnswerPlan.toolDelayMs}. */
+  | { readonly kind: 'cut-tools'; readonly after: number }
   /** The body ends cleanly after `after` tokens, without finish_reason and [DONE]. */
   | { readonly kind: 'end-early'; readonly after: number }
   | { readonly kind: 'no-done' }
@@ -38,6 +40,8 @@ export interface AnswerPlan {
   /** Sent instead of numbered words, one delta per element. */
   readonly text?: readonly string[];
   readonly tools?: readonly PlannedToolCall[];
+  /** Milliseconds between the pieces of the tool calls; without it they come in one write. */
+  readonly toolDelayMs?: number;
   readonly finish?: string;
   /** `false` sends none; `finish-chunk` puts it on the chunk that carries finish_reason. */
   readonly usage?: object | false;

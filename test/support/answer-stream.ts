@@ -103,7 +103,7 @@ export class AnswerStream implements Periodic {
 
   #breaksNow(): boolean {
     const { fault } = this.#plan;
-    return fault !== undefined && 'after' in fault && this.#sent >= fault.after;
+    return fault !== undefined && fault.kind !== 'cut-tools' && 'after' in fault && this.#sent >= fault.after;
   }
 
   #broke(): boolean {
@@ -131,7 +131,29 @@ export class AnswerStream implements Periodic {
   }
 
   #close(): void {
-    this.#write(toolData(this.#plan));
+    const pieces = toolData(this.#plan);
+    const { toolDelayMs } = this.#plan;
+    if (toolDelayMs !== undefined && pieces.length > 0) this.#paceTools(pieces, toolDelayMs);
+    else {
+      this.#write(pieces);
+      this.#end();
+    }
+  }
+
+  #paceTools(pieces: readonly string[], delayMs: number): void {
+    const { fault } = this.#plan;
+    let sent = 0;
+    const timer = setInterval(() => {
+      const cut = fault?.kind === 'cut-tools' && sent >= fault.after;
+      if (cut) this.#socket.destroy();
+      else if (sent < pieces.length) this.#write(pieces.slice(sent, sent + 1));
+      else if (!this.#socket.destroyed) this.#end();
+      sent += 1;
+      if (this.#socket.destroyed || sent > pieces.length) clearInterval(timer);
+    }, delayMs);
+  }
+
+  #end(): void {
     this.#write(closingData(this.#plan, this.#sent + (this.#plan.reasoning ?? 0)));
     if (this.#plan.fault?.kind !== 'no-done') this.#write(['[DONE]']);
     this.#response.end();

@@ -14,10 +14,16 @@ export interface ShownCard {
   terminal?: { cwd: unknown; output: string; exits: unknown[] };
 }
 
+interface ShownMessage {
+  readonly kind: string;
+  readonly messageId: string;
+  readonly content: unknown[];
+}
+
 export class ClientScreen {
   readonly entries: unknown[] = [];
   readonly cards = new Map<string, ShownCard>();
-  #message: { kind: string; messageId: string; content: unknown[] } | undefined;
+  #message: ShownMessage | undefined;
 
   /** @throws Error that says which promise the update breaks */
   take(update: any): void {
@@ -51,14 +57,14 @@ export class ClientScreen {
 
   #takeChunk({ sessionUpdate: kind, messageId, content }: any): void {
     if (typeof messageId !== 'string' || messageId === '') throw new Error(`a ${kind} without messageId`);
-    if (this.#message?.kind !== kind || this.#message.messageId !== messageId) {
-      this.#message = { kind, messageId, content: [] };
-      this.entries.push(this.#message);
-    }
-    const last: any = this.#message.content.at(-1);
-    if (content.type === 'text' && last?.type === 'text')
-      this.#message.content[this.#message.content.length - 1] = { ...last, text: last.text + content.text };
-    else this.#message.content.push(content);
+    const open = this.#message;
+    const message: ShownMessage =
+      open !== undefined && open.kind === kind && open.messageId === messageId ? open : { kind, messageId, content: [] };
+    if (message !== open) this.entries.push(message);
+    this.#message = message;
+    const last: any = message.content.at(-1);
+    if (content.type === 'text' && last?.type === 'text') message.content.splice(-1, 1, { ...last, text: last.text + content.text });
+    else message.content.push(content);
   }
 
   #takeCall({ sessionUpdate: _kind, toolCallId: id, status, _meta, ...members }: any): void {
@@ -69,7 +75,7 @@ export class ClientScreen {
     if (known !== undefined && (known.status !== 'pending' || _meta?.terminal_info === undefined || known.terminal !== undefined))
       throw new Error(`call ${id} is announced a second time`);
     this.#checkMembers(id, members);
-    const card = known ?? { id, members: {}, status, statuses: [status] };
+    const card: ShownCard = known ?? { id, members: {}, status, statuses: [status] };
     mergeMembers(card, members);
     if (_meta?.terminal_info !== undefined) {
       if (_meta.terminal_info.terminal_id !== id) throw new Error(`call ${id} has a terminal of another id`);

@@ -24,6 +24,8 @@ const saboteurMain = fileURLToPath(new URL('./serve-main.js', import.meta.url));
 export interface FaultServerOptions extends ServerOptions {
   /** `false` runs the built server; else its threads obey the saboteur. */
   readonly saboteur?: boolean;
+  /** What the client says in `initialize`. */
+  readonly capabilities?: object;
 }
 
 /** A server that remembers what was asked of it. */
@@ -102,7 +104,7 @@ class Rig implements FaultRig {
   async serve(options: FaultServerOptions = {}): Promise<FaultServer> {
     const server = new FaultServer({ stateDir: join(this.dir, 'state'), ...options });
     this.#servers.push(server);
-    const answer = await server.initialize();
+    const answer = await server.initialize(options.capabilities);
     this.#t.equal(answer.error, undefined, 'initialize is answered');
     return server;
   }

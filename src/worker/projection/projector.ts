@@ -73,7 +73,7 @@ export class Projector {
 
   /** Milliseconds between two pieces of a running command's output: a terminal takes additions, a text is replaced as a whole. */
   get outputPaceMs(): number {
-    return this.#terminalOutput ? 80 : 1000;
+    return this.#terminalOutput ? 80 : 500;
   }
 
   /** The updates of one event, in order. Events must come in the order of the log. */

@@ -5,6 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { Completions } from '../../../../src/main/threads/completions.ts';
+import { LostCalls } from '../../../../src/main/threads/lost-calls.ts';
+import { OpenCards } from '../../../../src/main/threads/open-cards.ts';
 import { placementFor, spareTaskName } from '../../../../src/main/threads/placement.ts';
 import { ThreadLane } from '../../../../src/main/threads/thread-lane.ts';
 import { Watchdog } from '../../../../src/main/threads/watchdog.ts';
@@ -202,4 +204,34 @@ t.test('a lost lock is removed only if it is ours', async (t) => {
   writeFileSync(join(dir, 'ours'), 'null');
   releaseLostLock(join(dir, 'ours'), 'me');
   t.ok(existsSync(join(dir, 'ours')));
+});
+
+t.test('the cards that a lost thread had open are ended, terminals with their exit, and their ids are not given again', async (t) => {
+  const cards = new OpenCards();
+  const note = (callId: string, open: boolean, terminal?: true): void =>
+    cards.note({ sessionId: 's', callId, open, ...(terminal === undefined ? {} : { terminal }) });
+  note('draft', true);
+  note('done', true);
+  note('draft', true, true);
+  note('done', false);
+  cards.note({ sessionId: 'other', callId: 'x', open: true });
+  const { callIds, frames } = cards.close('s');
+  t.strictSame(callIds, ['draft']);
+  t.strictSame(JSON.parse(frames).params, {
+    sessionId: 's',
+    update: {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'draft',
+      status: 'failed',
+      _meta: { terminal_exit: { terminal_id: 'draft', exit_code: null, signal: null } },
+    },
+  });
+  t.strictSame(cards.close('s'), { callIds: [], frames: '' });
+  const lost = new LostCalls();
+  t.strictSame(lost.of('s'), {});
+  lost.add('s', callIds);
+  lost.add('s', []);
+  lost.add('s', ['later']);
+  t.strictSame(lost.of('s'), { lostCallIds: ['draft', 'later'] });
+  t.strictSame(lost.of('other'), {});
 });
