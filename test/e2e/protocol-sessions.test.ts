@@ -83,17 +83,20 @@ await t.test('session/new', async (t) => {
     }
   });
 
-  await t.test('#31 mcpServers: [] and null are taken, none is not, and any server is refused', async (t) => {
+  await t.test('#31 mcpServers: [] and null are taken, none is not, and what is no server is refused by its place', async (t) => {
     t.ok((await server.request('session/new', { cwd: dir, mcpServers: [] })).result);
     t.ok((await server.request('session/new', { cwd: dir, mcpServers: null })).result);
     t.equal((await server.request('session/new', { cwd: dir })).error?.code, -32602);
     const stdio = { name: 'n', command: '/bin/true', args: [], env: [{ name: 'TOKEN', value: 'canary-1' }] };
     const http = { type: 'http', name: 'n', url: 'http://127.0.0.1:1/', headers: [{ name: 'Authorization', value: 'canary-2' }] };
-    for (const one of [stdio, http]) {
-      const answer = await server.request('session/new', { cwd: dir, mcpServers: [one] });
+    for (const one of [{ ...stdio, command: 'bin/canary-3' }, { ...http, url: 'file:///canary-4' }, { ...http, type: 'canary-5' }]) {
+      const answer = await server.request('session/new', { cwd: dir, mcpServers: [stdio, one] });
       t.match(answer.error, { code: -32602, message: /mcpServers/ });
       t.notMatch(JSON.stringify(answer), /canary/);
     }
+    t.match((await server.request('session/new', { cwd: dir, mcpServers: [stdio, http] })).error, { data: { field: 'mcpServers[1].name' } });
+    const answer = await server.request('session/new', { cwd: dir, mcpServers: [stdio, { ...http, name: 'h' }] });
+    t.ok(answer.result, '#52 one that cannot be reached does not cost the session');
   });
 
   await t.test('#36 additionalDirectories: absolute ones, or none', async (t) => {
@@ -230,7 +233,7 @@ await t.test('session/load', async (t) => {
       t.match(await load(server, sessionId, wrong), { error: { code: -32602 } }, wrong);
       t.match(await server.prompt(sessionId, 'say x'), { error: { code: -32002 } });
     }
-    const servers = [{ name: 'n', command: 'c', args: [], env: [] }];
+    const servers = [{ name: 'n', command: './c', args: [], env: [] }];
     t.match(await server.request('session/load', { sessionId, cwd, mcpServers: servers }), { error: { code: -32602 } });
     t.match(await server.request('session/load', { sessionId, cwd, mcpServers: [], additionalDirectories: ['/tmp'] }), {
       error: { code: -32602 },

@@ -53,7 +53,7 @@ await t.test('resume checks as load does, and finds a bad log at once', async (t
   t.equal(await refused('00000000-0000-7000-8000-000000000000', other), 'SESSION_NOT_FOUND');
   t.equal(await refused('../x', other), 'SESSION_NOT_FOUND');
   t.equal(await refused(sessionId, cwd, { additionalDirectories: ['tmp'] }), 'INVALID_PARAMS');
-  t.equal(await refused(sessionId, cwd, { mcpServers: [{ name: 'm', command: 'c', args: [], env: [] }] }), 'INVALID_PARAMS');
+  t.equal(await refused(sessionId, cwd, { mcpServers: [{ name: 'm', command: './c', args: [], env: [] }] }), 'INVALID_PARAMS');
   t.equal(await refused(sessionId, cwd, { _meta: { 'dsh-acp': { persona: 'x' } } }), 'INVALID_PARAMS');
   t.equal(await refused(sessionId, cwd, { _meta: { 'dsh-acp': { readOnly: true } } }), 'INVALID_PARAMS');
 
