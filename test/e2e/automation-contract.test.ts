@@ -47,13 +47,13 @@ await t.test('initialize advertises what works in the profile, and a connection 
   const editor = await startServer(t, { args: automation, initialize: false });
   const answer = (await editor.initialize(extension({ profile: 'editor' }))).result.agentCapabilities;
   t.ok(answer.loadSession);
-  t.same(answer.sessionCapabilities, { list: {}, resume: {}, close: {} });
+  t.same(answer.sessionCapabilities, { list: {}, additionalDirectories: {}, resume: {}, delete: {}, fork: {}, close: {} });
   t.match(
     answer._meta['dsh-acp'],
     { profile: 'editor', isolation: 'shared', subagent: { persona: true } },
     'isolation stays as it was started',
   );
-  t.same(answer._meta['dsh-acp'].extensions, { ...extensions, 'session/load': ['mode', 'env', 'readOnly'] });
+  t.same(answer._meta['dsh-acp'].extensions, { ...extensions, 'session/load': ['mode', 'env', 'readOnly'], 'session/fork': ['mode', 'env'] });
   const cwd = realpathSync(t.testdir({ 'a.txt': 'x' }));
   const { sessionId, modes } = (await newSession(editor, cwd)).result;
   t.equal(modes.currentModeId, 'full-access');
