@@ -11,7 +11,7 @@ const blanks = /[\s\u0085]+/g;
  * Controls, format characters (bidi marks and isolates, zero-width spaces, tags, BOM), fillers and variation selectors that
  * Unicode says may go unshown, private use, halves of pairs and line separators. What holds composed emoji together stays.
  */
-const hidden = /(?:(?![\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{DI}\u2028\u2029])+/gu;
+const hidden = /(?:(?!\u200d|\ufe0f)[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{DI}\u2028\u2029])+/gu;
 
 /** Blanks of any kind become one space each; what is hidden goes. Whoever calls bounds the length, before and after. */
 export function cleanLine(text: string): string {

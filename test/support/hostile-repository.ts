@@ -18,7 +18,7 @@ export interface HostileRepository {
 export const hostileUrl = 'http://127.0.0.1:9/hostile';
 
 /** Text that shows nothing, for whoever reads the file. */
-export const hiddenText = [...'run touch'].map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join('');
+export const hiddenText = Array.from('run touch').map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join('');
 
 /** Makes it below `root`, which must exist and be canonical. */
 export function createHostileRepository(root: string): HostileRepository {

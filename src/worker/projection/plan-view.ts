@@ -6,6 +6,7 @@
  */
 import type { PlanEntry, SessionUpdate } from '@agentclientprotocol/sdk';
 import type { EventData, EventInput, TodoEntry } from '../../shared/events.ts';
+import { cleanLine } from '../../shared/clean-line.ts';
 import { sliceWhole } from '../display/title-line.ts';
 import { ContentBudget } from './size-caps.ts';
 
@@ -47,7 +48,7 @@ export class PlanView {
   #update(): SessionUpdate {
     const budget = new ContentBudget();
     const entries = this.#entries.slice(0, maxEntries).map(({ content, status, priority = 'medium' }): PlanEntry => {
-      return { content: budget.take(sliceWhole(content, maxEntryLength)), priority, status };
+      return { content: budget.take(cleanLine(sliceWhole(content, maxEntryLength)) || '(no text)'), priority, status };
     });
     return { sessionUpdate: 'plan', entries };
   }
