@@ -49,7 +49,7 @@ export class SessionTitles {
     const { given, prompt } = this.#finder;
     if (given === undefined) return;
     this.#mayAsk = false;
-    if (given !== prompt?.title) this.#keepForList(given);
+    if (given !== prompt?.title || prompt.isLong) this.#keepForList(given);
   }
 
   /** What to show of a log that has no title. */
@@ -61,7 +61,7 @@ export class SessionTitles {
   turnEnded({ reason, text }: Pick<TurnEnd, 'reason' | 'text'>): void {
     const { given, prompt } = this.#finder;
     if (prompt === undefined || this.#stop.signal.aborted) return;
-    if (given === undefined) this.#give({ title: prompt.title, source: 'prompt' });
+    if (given === undefined && this.#give({ title: prompt.title, source: 'prompt' }) && prompt.isLong) this.#keepForList(prompt.title);
     if (!this.#mayAsk || !wentWell.has(reason.kind)) return;
     this.#mayAsk = false;
     // Behind the answer of the turn.

@@ -11,7 +11,12 @@ export interface TitledPrompt {
   readonly title: string;
   /** The beginning of what was typed. */
   readonly text: string;
+  /** Too long, as with images, for a list that reads the beginnings of logs. */
+  readonly isLong: boolean;
 }
+
+/** Characters of all blocks; a list reads 64 KB of a log. */
+const longPrompt = 32 * 1024;
 
 export class TitleFinder {
   #given: string | undefined;
@@ -45,6 +50,10 @@ export class TitleFinder {
     const title = promptTitle(typed);
     if (title === undefined) return;
     const texts = typed.flatMap((block) => (block.type === 'text' ? [block.text.slice(0, keptOfPrompt)] : []));
-    this.#prompt = { title, text: texts.join('\n').slice(0, keptOfPrompt) };
+    const chars = [...content, ...(shown ?? [])].reduce(
+      (sum, block) => sum + ('text' in block ? block.text.length : 0) + ('data' in block ? block.data.length : 0),
+      0,
+    );
+    this.#prompt = { title, text: texts.join('\n').slice(0, keptOfPrompt), isLong: chars > longPrompt };
   }
 }

@@ -181,3 +181,11 @@ t.test('a log that takes nothing more costs the title alone', async (t) => {
   await rig.settled();
   t.same([rig.given, rig.charged, rig.file], [[], [], undefined]);
 });
+
+t.test('a prompt that a list does not read to its end leaves its title in the file', async (t) => {
+  const rig = new TitleRig(t, { titles: 'prompt' });
+  const image = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(100_000) };
+  rig.said('', { content: [image, { type: 'text', text: 'What is this?' }] });
+  await rig.ended('completed');
+  t.equal(rig.file, 'What is this?');
+});
