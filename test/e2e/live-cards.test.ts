@@ -122,7 +122,7 @@ t.test('in whichever way a turn ends, each announced call has its end before the
   const cut = (plan: AnswerPlan): AnswerPlan => ({ ...plan, finish: 'length' });
   const broken: AnswerPlan = { ...slowCall('bash', long), fault: { kind: 'cut-tools', after: 10 } };
   const many = Array.from({ length: 6 }, (_, index) => ({ id: `m${index}`, name: 'glob', arguments: '{"pattern":"*"}' }));
-  const cases: { name: string; plans: AnswerPlan[]; until?: (update: any) => boolean; then?: 'cancel' | 'close'; end: unknown }[] = [
+  const cases: { name: string; plans: AnswerPlan[]; until?: (update: any) => boolean; act?: 'cancel' | 'close'; end: unknown }[] = [
     { name: 'it completes', plans: [quick('glob', { pattern: '*' }), { tokens: 1 }], end: 'end_turn' },
     { name: 'the answer is cut', plans: [cut(slowCall('bash', long))], end: 'max_tokens' },
     {
@@ -130,10 +130,10 @@ t.test('in whichever way a turn ends, each announced call has its end before the
       plans: [{ ...slowCall('read', { file_path: 'x'.repeat(150) }), finish: 'content_filter' }],
       end: 'refusal',
     },
-    { name: 'a cancel while the call is written', plans: [slowCall('bash', long)], until: isCall, then: 'cancel', end: 'cancelled' },
-    { name: 'a cancel while it runs', plans: [quick('bash', running)], until: isRunning, then: 'cancel', end: 'cancelled' },
-    { name: 'a close while the call is written', plans: [slowCall('bash', long)], until: isCall, then: 'close', end: 'cancelled' },
-    { name: 'a close while it runs', plans: [quick('bash', running)], until: isRunning, then: 'close', end: 'cancelled' },
+    { name: 'a cancel while the call is written', plans: [slowCall('bash', long)], until: isCall, act: 'cancel', end: 'cancelled' },
+    { name: 'a cancel while it runs', plans: [quick('bash', running)], until: isRunning, act: 'cancel', end: 'cancelled' },
+    { name: 'a close while the call is written', plans: [slowCall('bash', long)], until: isCall, act: 'close', end: 'cancelled' },
+    { name: 'a close while it runs', plans: [quick('bash', running)], until: isRunning, act: 'close', end: 'cancelled' },
     { name: 'the stream breaks twice', plans: [broken, broken], end: -32603 },
     { name: 'the stream breaks once', plans: [broken, quick('glob', { pattern: '*' }, 'call-1'), { tokens: 1 }], end: 'end_turn' },
     { name: 'a budget ends it', plans: [{ tools: many }, { tokens: 1 }], end: 'max_turn_requests' },
@@ -143,13 +143,13 @@ t.test('in whichever way a turn ends, each announced call has its end before the
       end: 'end_turn',
     },
   ];
-  for (const { name, plans, until, then, end } of cases) {
+  for (const { name, plans, until, act, end } of cases) {
     const session = await server.newSession(dir);
     model.reset();
     const asked = prompt(session, ...plans);
     if (until !== undefined) await nextUpdate(server, session, name, until);
-    if (then === 'cancel') server.notify('session/cancel', { sessionId: session });
-    const closed = then === 'close' ? server.request('session/close', { sessionId: session }) : undefined;
+    if (act === 'cancel') server.notify('session/cancel', { sessionId: session });
+    const closed = act === 'close' ? server.request('session/close', { sessionId: session }) : undefined;
     const answer = await server.response(asked);
     t.equal(answer.result?.stopReason ?? answer.error?.code, end, name);
     // Read in the moment of the answer: nothing may come behind it.
