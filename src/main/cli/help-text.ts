@@ -42,6 +42,9 @@ export function helpText(version: string): string {
 
 Usage: dsh-acp [serve] [options]   run the server until stdin ends (this is what an editor starts)
        dsh-acp run JOBS --out FILE run a file of jobs, or one prompt, and write results (dsh-acp run --help)
+       dsh-acp login [options]     ask for the key of the model server in a terminal, and store it
+                                   (--key-stdin takes it from stdin; --login anywhere does the same)
+       dsh-acp logout [options]    forget the stored key
        dsh-acp demo                run a server and 8 sessions with the built-in model; needs no key
        dsh-acp doctor [options]    check this machine and find model servers on it
        dsh-acp grants [list [DIR] | remove ID | clear DIR]
@@ -64,7 +67,7 @@ are cores, with far less memory and CPU for each.
 ${sections.map((section) => `${titles[section]}:\n${flagLines(section)}`).join('\n\n')}
 
 Environment:
-  DEEPSEEK_API_KEY     turns DeepSeek on when no model is configured
+  DEEPSEEK_API_KEY     turns DeepSeek on when no model is configured; goes before a stored key
   DEEPSEEK_BASE_URL    another address for it
   DSH_ACP_API_KEY      a key for [provider] base_url; there is no flag, as other users can see a command line
 
