@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from './errors.ts';
 import type { SessionChoices } from './session-choices.ts';
 import type { Budget, Sampling, StoredSessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
+import type { FileSnapshotData, HistoryRewoundData, UndoStartData } from './undo-events.ts';
 
 export const logVersion = 1;
 
@@ -127,28 +128,6 @@ export interface ContextUse {
   readonly size: number;
   /** US dollars of the whole session so far; absent when no prices are known. */
   readonly costUsd?: number;
-}
-
-/** What was at a path; `null` where this stands for no file. */
-export interface FileState {
-  /** SHA-256 of the content, in hexadecimal; absent when the content was too large to look at. */
-  readonly hash?: string;
-  readonly bytes: number;
-  /** Permission bits, where they are known. */
-  readonly mode?: number;
-}
-
-/** `redo` takes an undo, or a rewind, back. */
-export type RewindKind = 'undo' | 'redo' | 'rewind';
-
-/** A tool of an MCP server that the model is offered. */
-export interface McpToolNote {
-  /** The model's name for it. */
-  readonly name: string;
-  /** The server's. */
-  readonly tool: string;
-  /** How its calls are shown; absent means other. */
-  readonly kind?: 'read' | 'fetch' | 'other';
 }
 
 /** Event name → payload. One place for both the types and the documentation. */
@@ -340,40 +319,9 @@ export interface EventData {
     /** With the summary in place. */
     readonly context?: ContextUse;
   };
-  /** A tool, or an undo, changes this file next, as soon as this line is on the disk. */
-  'file/snapshot': {
-    /** The turn, or the last one before an undo. */
-    readonly turn: number;
-    /** Absent for an undo. */
-    readonly callId?: string;
-    /** `seq` of the `undo/start` that changes the file. */
-    readonly undo?: number;
-    /** Canonical. */
-    readonly path: string;
-    readonly before: FileState | null;
-    readonly after: FileState | null;
-    /** What is made for the file, outermost first. */
-    readonly directories?: readonly string[];
-    /** Why the content of `before` is not kept: this change cannot be undone. */
-    readonly notKept?: 'file-too-large' | 'session-full' | 'disk';
-  };
-  /** An undo begins. One without its `history/rewound` was cut off, and may have restored some of its files. */
-  'undo/start': { readonly kind: RewindKind; readonly base: number; readonly files: boolean; readonly force: boolean };
-  /** The conversation is again what it was right before event `base`. Spent budgets stay spent, and keys stay known. */
-  'history/rewound': {
-    readonly kind: RewindKind;
-    /** `seq` of the first `undo/start` that belongs to it: going back there takes the rewind back. */
-    readonly undo: number;
-    readonly base: number;
-    /** Turns that left the conversation, or that came back to it, ascending. */
-    readonly turns: readonly number[];
-    readonly restored: number;
-    readonly removed: number;
-    /** Files that were left as they are, and why; the first of them. */
-    readonly left?: readonly { readonly path: string; readonly why: string }[];
-    /** Markdown for the client; absent where the answer of a command says it. */
-    readonly note?: string;
-  };
+  'file/snapshot': FileSnapshotData;
+  'undo/start': UndoStartData;
+  'history/rewound': HistoryRewoundData;
   /** What the session is called, on one line of at most 80 characters. The last one counts. */
   'session/title': {
     readonly title: string;

@@ -1,7 +1,7 @@
 /**
  * What main and a session thread say to each other of undoing: a point to go back to, and what became of the files.
  */
-import type { RewindKind } from './events.ts';
+import type { RewindKind } from './undo-events.ts';
 
 export interface RewindRequest {
   /** Of a message of the prompt that is to be undone, with all that came after it: the prompt's own, or one of its answer. */

@@ -73,8 +73,8 @@ await t.test('the model is told nothing of what was undone, and hears of it agai
   const sessionId = await server.newSession(realpathSync(t.testdir({})));
   const asked = async (text: string): Promise<string> => {
     await server.prompt(sessionId, `${text} {"tokens":2}`);
-    const { messages } = models.requests.at(-1)?.body as { messages: { role: string }[] };
-    return JSON.stringify(messages.filter(({ role }) => role !== 'system'));
+    const body = models.requests.at(-1)?.body as { messages: { role: string }[] } | undefined;
+    return JSON.stringify(body?.messages.filter(({ role }) => role !== 'system'));
   };
   await asked('the word is lantern');
   t.match(await asked('the word is anchor'), /lantern[^]*anchor/);

@@ -6,7 +6,8 @@
  */
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { EventData, EventInput, FileState } from '../../shared/events.ts';
+import type { EventData, EventInput } from '../../shared/events.ts';
+import type { FileState } from '../../shared/undo-events.ts';
 import { versionOf } from '../tools/file-observations.ts';
 import { FsFault, isMissing } from '../tools/fs-fault.ts';
 import { openRegularFile } from '../tools/open-regular-file.ts';

@@ -61,45 +61,17 @@ export class LogTimeline {
   /** Takes in every event of the log, in order. */
   observe(event: LogEvent): void {
     this.#end = event.seq + 1;
-    switch (event.type) {
-      case 'turn/start':
-        this.#turns.push({ turn: event.data.turn, seq: event.seq, messageId: undefined, content: [] });
-        this.#redoable = [];
-        this.#pending = undefined;
-        return;
-      case 'user/message':
-        this.#noteMessage(event.data);
-        return;
-      case 'assistant/message':
-        this.#turnOfMessage.set(event.data.messageId, event.data.turn);
-        return;
-      case 'tool/call': {
-        const { turn, callId, name, arguments: text } = event.data;
-        this.#named.set(callId, { turn, name, arguments: text.slice(0, longestArguments), recorded: false, failed: false });
-        return;
-      }
-      case 'tool/start':
-        this.#noteStart(event.data.callId);
-        return;
-      case 'tool/result':
-        this.#noteResult(event.data);
-        return;
-      case 'todo/write':
-        this.#todos.push({ seq: event.seq, todos: event.data.todos });
-        return;
-      case 'file/snapshot':
-        this.#noteChange(event.seq, event.data);
-        return;
-      case 'undo/start':
-        this.#pending ??= event.seq;
-        this.#lastStart = event.seq;
-        return;
-      case 'history/rewound':
-        this.#noteRewound(event.seq, event.data);
-        return;
-      default:
-        return; // Nothing that an undo would have to know.
-    }
+    const { type, seq, data } = event;
+    if (type === 'turn/start') this.#noteTurn(seq, data);
+    else if (type === 'user/message') this.#noteMessage(data);
+    else if (type === 'assistant/message') this.#turnOfMessage.set(data.messageId, data.turn);
+    else if (type === 'tool/call') this.#noteCall(data);
+    else if (type === 'tool/start') this.#noteStart(data.callId);
+    else if (type === 'tool/result') this.#noteResult(data);
+    else if (type === 'todo/write') this.#todos.push({ seq, todos: data.todos });
+    else if (type === 'file/snapshot') this.#noteChange(seq, data);
+    else if (type === 'undo/start') this.#noteUndo(seq);
+    else if (type === 'history/rewound') this.#noteRewound(seq, data);
   }
 
   /** In log order, without those that are known not to have been made. */
@@ -147,12 +119,22 @@ export class LogTimeline {
     return this.#started.filter(({ turn }) => turns.has(turn));
   }
 
+  #noteTurn(seq: number, { turn }: EventData['turn/start']): void {
+    this.#turns.push({ turn, seq, messageId: undefined, content: [] });
+    this.#redoable = [];
+    this.#pending = undefined;
+  }
+
   #noteMessage({ turn, messageId, source, content, shown }: EventData['user/message']): void {
     this.#turnOfMessage.set(messageId, turn);
     const last = this.#turns.at(-1);
     if (source !== 'prompt' || last?.turn !== turn || last.messageId !== undefined) return;
     last.messageId = messageId;
     last.content = shown ?? content;
+  }
+
+  #noteCall({ turn, callId, name, arguments: text }: EventData['tool/call']): void {
+    this.#named.set(callId, { turn, name, arguments: text.slice(0, longestArguments), recorded: false, failed: false });
   }
 
   #noteStart(callId: string): void {
@@ -180,6 +162,11 @@ export class LogTimeline {
     const call = this.#named.get(callId);
     if (call !== undefined) call.recorded = true;
     this.#changesOfCall.set(callId, [...(this.#changesOfCall.get(callId) ?? []), change]);
+  }
+
+  #noteUndo(seq: number): void {
+    this.#pending ??= seq;
+    this.#lastStart = seq;
   }
 
   #noteRewound(seq: number, data: EventData['history/rewound']): void {

@@ -1,7 +1,7 @@
 /**
  * From the recorded changes of files to what each file should hold again. Pure.
  */
-import type { FileState } from '../../shared/events.ts';
+import type { FileState } from '../../shared/undo-events.ts';
 import type { RecordedChange } from './log-timeline.ts';
 
 export interface PlannedFile {

@@ -2,7 +2,7 @@
  * Puts files back to what they held, one by one, and says of each what became of it. A file that is not what the log left is
  * not touched, unless that was asked for; whatever is overwritten is kept first.
  */
-import type { FileState } from '../../shared/events.ts';
+import type { FileState } from '../../shared/undo-events.ts';
 import { relativePath } from '../display/display-path.ts';
 import { resolvePath } from '../tools/file-access.ts';
 import { faultOutcome } from '../tools/fs-fault.ts';

@@ -6,7 +6,8 @@
  * Works while no turn runs, and one at a time; whoever calls sees to the former.
  */
 import { ServerError } from '../../shared/errors.ts';
-import type { EventData, EventInput, LogEvent, RewindKind } from '../../shared/events.ts';
+import type { EventData, EventInput, LogEvent } from '../../shared/events.ts';
+import type { RewindKind } from '../../shared/undo-events.ts';
 import type { RewindOutcome, RewoundFile } from '../../shared/undo-protocol.ts';
 import { rebuiltHistory } from '../agent/rebuilt-history.ts';
 import type { History } from '../agent/history.ts';

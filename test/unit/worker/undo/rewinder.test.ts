@@ -179,7 +179,9 @@ t.test('a change that failed is no change', async (t) => {
   const rig = UndoRig.in(t);
   rig.put('a', 'old');
   await rig.turn('go', async () => {
-    rig.store.keep = async (): Promise<undefined> => void rig.put('a', 'changed by somebody in that very moment');
+    rig.store.keep = async (): Promise<undefined> => {
+      rig.put('a', 'changed by somebody in that very moment');
+    };
     const outcome = await rig.write('a', 'new');
     t.match(outcome, { isError: true, code: 'FS_STALE' });
   });

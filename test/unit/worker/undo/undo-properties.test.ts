@@ -92,6 +92,8 @@ async function act(rig: UndoRig, step: Step): Promise<boolean> {
       mkdirSync(join(rig.cwd, step.name, '..'), { recursive: true });
       rig.put(step.name, step.content);
       return false;
+    default:
+      return step satisfies never;
   }
 }
 
@@ -180,7 +182,7 @@ t.test('with others at work, nothing that was on the disk is lost: it is there s
             !step.force &&
             strange.get(path) === text &&
             after[path] !== text &&
-            wasSeen(rig, path, text) === false
+            !wasSeen(rig, path, text)
           ) {
             throw new Error(`${path} was overwritten unasked`);
           }

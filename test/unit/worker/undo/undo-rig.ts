@@ -78,7 +78,7 @@ export class UndoRig {
   };
 
   readonly replay = async (onEvent: (event: LogEvent) => void): Promise<void> => {
-    for (const event of [...this.events]) onEvent(event);
+    for (const event of this.events) onEvent(event);
   };
 
   /** A whole turn; `work` is what its tools do. */
