@@ -42,6 +42,8 @@ export interface SessionTask {
   readonly options: SessionOptions;
   /** What a session that has no event yet begins with; what is chosen later is in its log. */
   readonly choices?: SessionChoices;
+  /** The `cwd` as the client calls it, which may be another way to it. */
+  readonly givenCwd?: string;
   /** Canonical directories beside the `cwd` that belong to the workspace now; given with each new, load, resume and fork. */
   readonly additionalDirectories?: readonly string[];
   /** Servers whose tools the session gets; given with each new, load, resume and fork. May hold secrets: never logged. */

@@ -10,6 +10,7 @@ import type { SessionWorkspace } from '../threads/session-task.ts';
 import { checkedMcpServers } from './mcp-servers.ts';
 
 export interface WorkspaceParams {
+  readonly cwd?: string;
   readonly mcpServers?: unknown[] | null;
   readonly additionalDirectories?: unknown[] | null;
 }
@@ -21,6 +22,7 @@ export async function sessionWorkspace(params: WorkspaceParams, profile: Profile
   const mcpServers = checkedServers(params.mcpServers ?? [], profile);
   const additionalDirectories = await checkedDirectories(params.additionalDirectories ?? [], profile);
   return {
+    ...(params.cwd === undefined ? {} : { givenCwd: params.cwd }),
     ...(additionalDirectories.length === 0 ? {} : { additionalDirectories }),
     ...(mcpServers.length === 0 ? {} : { mcpServers }),
   };

@@ -13,6 +13,8 @@ import type { AttachedSession } from './attached-session.ts';
 
 /** What a client gives beside the `cwd` with each new, load, resume and fork. Nothing of it is kept in the log. */
 export interface SessionWorkspace {
+  /** The `cwd` in the client's own words. */
+  readonly givenCwd?: string;
   /** Canonical. */
   readonly additionalDirectories?: readonly string[];
   /** May hold secrets. */

@@ -2,51 +2,47 @@
  * Links of a prompt to files of the workspace, with the path that the tools take. A name is all that this gives: whether the file may
  * be read is asked when it is read.
  */
-import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PromptBlock, PromptLink } from '../../shared/events.ts';
 import { isInside, isInsideAny } from '../../shared/path-inside.ts';
 import { workspaceRoots } from '../../shared/workspace-roots.ts';
 
-type Workspace = Parameters<typeof workspaceRoots>[0];
+/** Its directories are canonical, but for the one that the client gave. */
+type Workspace = Parameters<typeof workspaceRoots>[0] & { readonly givenCwd?: string };
 
-/** Of one prompt; more links are kept as they came. */
-const mostLinks = 100;
-
-/** The directories of `workspace` are canonical. */
+/** Looks at names alone: a link to a place that does not answer must not hold up the thread. */
 export function withPaths(content: readonly PromptBlock[], workspace: Workspace): readonly PromptBlock[] {
-  const roots = workspaceRoots(workspace);
-  let links = 0;
   return content.map((block) => {
     if (block.type !== 'resource_link' || !block.uri.startsWith('file:')) return block;
-    links += 1;
-    return links > mostLinks ? block : { ...block, ...placeOf(block.uri, roots) };
+    return { ...block, ...placeOf(block.uri, workspace) };
   });
 }
 
-function placeOf(uri: string, roots: readonly string[]): Pick<PromptLink, 'path' | 'lines'> {
-  const path = insidePath(uri, roots);
-  if (path === undefined) return {};
-  const cwd = roots[0] ?? '/';
+function placeOf(uri: string, workspace: Workspace): Pick<PromptLink, 'path' | 'lines'> {
+  const path = localPath(uri);
+  const named = path === undefined ? undefined : nameInside(path, workspace);
+  if (named === undefined) return {};
   const lines = linesOf(uri);
-  // An empty way is the working directory itself.
-  const named = isInside(cwd, path) ? relative(cwd, path) || '.' : path;
   return { path: named, ...(lines === undefined ? {} : { lines }) };
 }
 
-function insidePath(uri: string, roots: readonly string[]): string | undefined {
+/** Relative to the working directory, else absolute; `undefined` for what lies outside of the workspace. */
+function nameInside(path: string, { givenCwd, ...workspace }: Workspace): string | undefined {
+  const roots = workspaceRoots(workspace);
+  // An empty way is the working directory itself.
+  for (const cwd of [workspace.cwd, givenCwd]) if (cwd !== undefined && isInside(cwd, path)) return relative(cwd, path) || '.';
+  return isInsideAny(roots, path) ? path : undefined;
+}
+
+function localPath(uri: string): string | undefined {
   try {
     const url = new URL(uri);
     url.hash = '';
     url.search = '';
-    const path = fileURLToPath(url);
-    if (isInsideAny(roots, path)) return path;
-    // The client may name the workspace by another way to it.
-    const canonical = realpathSync.native(path);
-    return isInsideAny(roots, canonical) ? canonical : undefined;
+    return fileURLToPath(url);
   } catch {
-    // No file of this machine, or none that is there: the link stays what it was.
+    // No file of this machine: the link stays what it was.
     return undefined;
   }
 }
