@@ -130,6 +130,16 @@ export interface ContextUse {
   readonly costUsd?: number;
 }
 
+/** A tool of an MCP server that the model is offered. */
+export interface McpToolNote {
+  /** The model's name for it. */
+  readonly name: string;
+  /** The server's. */
+  readonly tool: string;
+  /** How its calls are shown; absent means other. */
+  readonly kind?: 'read' | 'fetch' | 'other';
+}
+
 /** Event name → payload. One place for both the types and the documentation. */
 export interface EventData {
   /** The session was put on a thread. `epoch` grows by one each time and fences an older writer. */
