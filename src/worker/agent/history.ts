@@ -210,10 +210,16 @@ export class History {
     if (count > 0) this.#images = { count: this.#images.count + sign * count, chars: this.#images.chars + sign * chars };
   }
 
-  /** The provider will refuse every later request for an image that it has refused once. */
+  /**
+   * The provider will refuse every later request for an image that it has refused once: those of the turn, or, where it has none,
+   * all, which another model may have taken.
+   */
   #endTurn({ turn, reason }: EventData['turn/end']): void {
     if (reason.kind === 'refusal') this.#dropTurn(turn);
-    else if (reason.kind === 'error' && reason.code === 'INVALID_REQUEST') this.#dropImages((unit) => unit.turn === turn);
+    if (reason.kind !== 'error' || reason.code !== 'INVALID_REQUEST') return;
+    const before = this.#images.count;
+    this.#dropImages((unit) => unit.turn === turn);
+    if (this.#images.count === before) this.#dropImages(() => true);
   }
 
   #dropImages(which: (unit: UserUnit) => boolean): void {

@@ -218,4 +218,6 @@ t.test('images of a request that the provider refused are not sent again', async
   const events = [start(1), pictured(1, 'p1'), answer(1, 'a'), start(2), pictured(2, 'p2')];
   t.equal(imagesOf(historyOf([...events, failed('INVALID_REQUEST')], true)), 1, 'those of the turn before were taken once');
   t.equal(imagesOf(historyOf([...events, failed('SERVER')], true)), 2);
+  const later = [...events, answer(2, 'b'), start(3), user(3, 'go on'), end(3, { kind: 'error', code: 'INVALID_REQUEST', message: 'no' })];
+  t.equal(imagesOf(historyOf(later, true)), 0, 'another model takes none of them');
 });
