@@ -2,54 +2,78 @@
  * The plan as a client is shown it, always the whole list.
  *
  * A plan says what is being worked on only while a turn runs. When one ends, however it ends, what was in progress is
- * pending again, and a plan that was done is taken away when the next turn begins: it was that one's.
+ * pending again, and a plan that was done is taken away when the next turn begins: it was that one's. A rewind brings back
+ * the plan of the moment that it goes to.
  */
 import type { PlanEntry, SessionUpdate } from '@agentclientprotocol/sdk';
-import type { EventData, EventInput, TodoEntry } from '../../shared/events.ts';
-import { cleanLine } from '../../shared/clean-line.ts';
+import type { EventInput, TodoEntry } from '../../shared/events.ts';
 import { sliceWhole } from '../display/title-line.ts';
 import { ContentBudget } from './size-caps.ts';
 
 const maxEntries = 256;
 const maxEntryLength = 2048;
+/** Of earlier states: a rewind beyond them shows no plan. */
+const mostStates = 32;
+
+interface PlanState {
+  /** Of the event since which it holds. */
+  readonly seq: number;
+  readonly entries: readonly TodoEntry[];
+}
+
+const noPlan: readonly TodoEntry[] = [];
 
 export class PlanView {
-  #entries: readonly TodoEntry[] = [];
+  /** The last one holds now. */
+  readonly #states: PlanState[] = [];
   /** The client may still be shown a plan that no longer holds: the end of its turn was written by repair, for nobody to see. */
   #isStale = false;
 
   /** Takes in an event of the stored log, which the client has seen, or has not asked to see. */
   learn(event: EventInput): void {
-    if (event.type === 'todo/write') this.write(event.data);
-    else if (event.type === 'turn/start') this.startTurn();
-    else if (event.type === 'turn/end') this.#isStale = this.endTurn().length > 0 && event.data.reason.kind === 'interrupted';
+    const changed = this.take(event).length > 0;
+    if (changed) this.#isStale = event.type === 'turn/end' && event.data.reason.kind === 'interrupted';
   }
 
-  write({ todos }: EventData['todo/write']): SessionUpdate[] {
-    this.#entries = todos;
+  /** What an event changes of the plan that is shown. */
+  take(event: EventInput): SessionUpdate[] {
+    const seq = 'seq' in event && typeof event.seq === 'number' ? event.seq : 0;
+    switch (event.type) {
+      case 'todo/write':
+        return this.#set(event.data.todos, seq);
+      case 'turn/start': {
+        const entries = this.#entries;
+        const isDone = entries.length > 0 && entries.every(({ status }) => status === 'completed');
+        return isDone || this.#isStale ? this.#set(isDone ? noPlan : entries, seq) : [];
+      }
+      case 'turn/end': {
+        if (!this.#entries.some(({ status }) => status === 'in_progress')) return [];
+        return this.#set(
+          this.#entries.map((entry) => (entry.status === 'in_progress' ? { ...entry, status: 'pending' } : entry)),
+          seq,
+        );
+      }
+      case 'history/rewound': {
+        const entries = this.#states.findLast((state) => state.seq < event.data.base)?.entries ?? noPlan;
+        return entries === this.#entries ? [] : this.#set(entries, seq);
+      }
+      default:
+        return [];
+    }
+  }
+
+  get #entries(): readonly TodoEntry[] {
+    return this.#states.at(-1)?.entries ?? noPlan;
+  }
+
+  #set(entries: readonly TodoEntry[], seq: number): SessionUpdate[] {
     this.#isStale = false;
-    return [this.#update()];
-  }
-
-  startTurn(): SessionUpdate[] {
-    const isDone = this.#entries.length > 0 && this.#entries.every(({ status }) => status === 'completed');
-    if (isDone) this.#entries = [];
-    if (!isDone && !this.#isStale) return [];
-    this.#isStale = false;
-    return [this.#update()];
-  }
-
-  endTurn(): SessionUpdate[] {
-    if (!this.#entries.some(({ status }) => status === 'in_progress')) return [];
-    this.#entries = this.#entries.map((entry) => (entry.status === 'in_progress' ? { ...entry, status: 'pending' } : entry));
-    return [this.#update()];
-  }
-
-  #update(): SessionUpdate {
+    this.#states.push({ seq, entries });
+    if (this.#states.length > mostStates) this.#states.shift();
     const budget = new ContentBudget();
-    const entries = this.#entries.slice(0, maxEntries).map(({ content, status, priority = 'medium' }): PlanEntry => {
-      return { content: budget.take(cleanLine(sliceWhole(content, maxEntryLength)) || '(no text)'), priority, status };
+    const shown = entries.slice(0, maxEntries).map(({ content, status, priority = 'medium' }): PlanEntry => {
+      return { content: budget.take(sliceWhole(content, maxEntryLength)), priority, status };
     });
-    return { sessionUpdate: 'plan', entries };
+    return [{ sessionUpdate: 'plan', entries: shown }];
   }
 }

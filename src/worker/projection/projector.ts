@@ -132,7 +132,7 @@ export class Projector {
         // A prompt's place is known to whoever sent it; that of a message into the running turn is known only now.
         return event.data.source === 'steer' || (this.#replay && event.data.source === 'prompt') ? userUpdates(event.data) : [];
       case 'history/rewound':
-        return rewoundUpdates(event.data);
+        return [...rewoundUpdates(event.data), ...this.#plan.take(event)];
       case 'command/run':
         return commandUpdates(event.data, this.#replay);
       case 'tool/call':
@@ -142,7 +142,7 @@ export class Projector {
       case 'tool/result':
         return this.#cards.result(event.data);
       case 'todo/write':
-        return this.#plan.write(event.data);
+        return this.#plan.take(event);
       case 'mode/change':
         return this.#choices?.show(event) ?? [{ sessionUpdate: 'current_mode_update', currentModeId: event.data.mode }];
       case 'options/change':
@@ -165,10 +165,10 @@ export class Projector {
       // A start closes what a turn without an end left behind.
       case 'turn/start':
         this.#subagents.endAll();
-        return [...this.#cards.endAll(), ...this.#plan.startTurn()];
+        return [...this.#cards.endAll(), ...this.#plan.take(event)];
       case 'turn/end':
         this.#subagents.endAll();
-        return [...this.#cards.endAll(), ...this.#plan.endTurn()];
+        return [...this.#cards.endAll(), ...this.#plan.take(event)];
       case 'thread/attached':
       // Logged when the wait is over.
       case 'llm/wait':

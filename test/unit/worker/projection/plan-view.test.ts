@@ -58,3 +58,19 @@ t.test('a session that comes back knows the plan of its log', async (t) => {
   for (const event of [start, write(['a', 'in_progress']), end()]) ended.learn(event);
   t.same(shown(ended, start), [undefined], 'this one was');
 });
+
+t.test('a rewind shows the plan of the moment that it goes to, and its own undoing the one before it', async (t) => {
+  const view = projector();
+  const at = (seq: number, event: EventInput): string | undefined => shown(view, { ...event, seq } as unknown as EventInput)[0];
+  const rewind = (base: number): EventInput => ({ type: 'history/rewound', data: { base } }) as unknown as EventInput;
+  at(0, start);
+  at(1, write(['a', 'in_progress']));
+  t.equal(at(2, end()), 'pending');
+  at(3, start);
+  t.equal(at(4, write(['a', 'completed'], ['b', 'in_progress'])), 'completed,in_progress');
+  t.equal(at(5, end()), 'completed,pending');
+  t.equal(at(6, rewind(3)), 'pending', 'before the second prompt');
+  t.equal(at(7, rewind(6)), 'completed,pending', 'taken back');
+  t.equal(at(8, rewind(0)), '', 'before the first one there was none');
+  t.equal(at(9, rewind(0)), undefined, 'nothing changes again');
+});
