@@ -38,28 +38,27 @@ export class PlanView {
   /** What an event changes of the plan that is shown. */
   take(event: EventInput): SessionUpdate[] {
     const seq = 'seq' in event && typeof event.seq === 'number' ? event.seq : 0;
-    switch (event.type) {
-      case 'todo/write':
-        return this.#set(event.data.todos, seq);
-      case 'turn/start': {
-        const entries = this.#entries;
-        const isDone = entries.length > 0 && entries.every(({ status }) => status === 'completed');
-        return isDone || this.#isStale ? this.#set(isDone ? noPlan : entries, seq) : [];
-      }
-      case 'turn/end': {
-        if (!this.#entries.some(({ status }) => status === 'in_progress')) return [];
-        return this.#set(
-          this.#entries.map((entry) => (entry.status === 'in_progress' ? { ...entry, status: 'pending' } : entry)),
-          seq,
-        );
-      }
-      case 'history/rewound': {
-        const entries = this.#states.findLast((state) => state.seq < event.data.base)?.entries ?? noPlan;
-        return entries === this.#entries ? [] : this.#set(entries, seq);
-      }
-      default:
-        return [];
-    }
+    if (event.type === 'todo/write') return this.#set(event.data.todos, seq);
+    if (event.type === 'turn/start') return this.#startTurn(seq);
+    if (event.type === 'turn/end') return this.#endTurn(seq);
+    return event.type === 'history/rewound' ? this.#goBack(event.data.base, seq) : [];
+  }
+
+  #startTurn(seq: number): SessionUpdate[] {
+    const entries = this.#entries;
+    const isDone = entries.length > 0 && entries.every(({ status }) => status === 'completed');
+    return isDone || this.#isStale ? this.#set(isDone ? noPlan : entries, seq) : [];
+  }
+
+  #endTurn(seq: number): SessionUpdate[] {
+    if (!this.#entries.some(({ status }) => status === 'in_progress')) return [];
+    const entries = this.#entries.map((entry): TodoEntry => (entry.status === 'in_progress' ? { ...entry, status: 'pending' } : entry));
+    return this.#set(entries, seq);
+  }
+
+  #goBack(base: number, seq: number): SessionUpdate[] {
+    const entries = this.#states.findLast((state) => state.seq < base)?.entries ?? noPlan;
+    return entries === this.#entries ? [] : this.#set(entries, seq);
   }
 
   get #entries(): readonly TodoEntry[] {
