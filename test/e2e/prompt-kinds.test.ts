@@ -12,7 +12,7 @@ import { endServer, startServer } from '../support/started-server.ts';
 const model = await ModelServer.start();
 t.teardown(() => model.close());
 
-const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(1024 * 1024, 7)]).toString('base64');
+const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(300 * 1024, 7)]).toString('base64');
 const remote = (...args: string[]) => ['--model', 'local', '--base-url', model.baseUrl, '--max-retries', '0', '--titles', 'off', ...args];
 
 /** The lists of commands that a session was told, as names, in order. */

@@ -5,7 +5,7 @@
  * The workspace is not trusted: its links are not followed, names and sizes are bounded, and what it says of a command is cleaned.
  */
 import { constants, type Dirent } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, realpath } from 'node:fs/promises';
+import { type FileHandle, lstat, open, opendir, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { type CommandWords, isBuiltInCommand } from './command-words.ts';
 import { type CommandText, parseCommandText } from './command-text.ts';
@@ -66,7 +66,7 @@ interface FoundPath {
   readonly path: string;
 }
 
-/** Names that could be commands, in the order of the alphabet. */
+/** Names that could be commands; those of one directory in the order of the alphabet. */
 async function findPaths(directory: string, origin: CommandFile['origin']): Promise<FoundPath[]> {
   const root = await realpath(directory).catch(() => undefined);
   // A workspace whose directory leads elsewhere has no commands; the person's own may lie wherever they like.
@@ -90,14 +90,18 @@ async function findPaths(directory: string, origin: CommandFile['origin']): Prom
   return found;
 }
 
+/** As many as are looked at: a directory may hold a million. */
 async function namesIn(directory: string): Promise<Dirent[]> {
+  const entries: Dirent[] = [];
   try {
-    const entries = await readdir(directory, { withFileTypes: true });
-    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    for await (const entry of await opendir(directory)) {
+      entries.push(entry);
+      if (entries.length > mostEntries) break;
+    }
   } catch {
     // Not there, or not for this user to read.
-    return [];
   }
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function isUsable(name: string): boolean {

@@ -21,7 +21,6 @@ export interface SessionCommandParts {
   readonly usage: () => UsageReport;
   readonly choices: ChoiceControl;
   readonly compact: Compact;
-  /** Absent where nothing can be taken back. */
   readonly undo: UndoCommandParts;
   /** The commands that Markdown files make, as they are now. */
   readonly fileCommands: (signal: AbortSignal) => Promise<readonly CommandWords[]>;
