@@ -179,7 +179,7 @@ export interface SessionApi {
   /**
    * Goes back to before the prompt of a message. For while no prompt runs, and none is started.
    *
-   * @throws ServerError SESSION_BUSY, INVALID_PARAMS, SESSION_READ_ONLY, LOG_WRITE_FAILED
+   * @throws ServerError SESSION_BUSY, INVALID_PARAMS, LOG_WRITE_FAILED
    */
   rewind(request: RewindRequest): Promise<RewindMade>;
   /** Cancels the running turn, if `requestId` is the running one or omitted. */

@@ -9,6 +9,7 @@ import { parse as parseToml } from 'smol-toml';
 import t from 'tap';
 import { forkMethod } from '../../src/main/acp/fork-method.ts';
 import { initializeResponse, statusMethod } from '../../src/main/acp/initialize.ts';
+import { rewindMethod } from '../../src/main/acp/rewind-method.ts';
 import { steerMethod } from '../../src/main/acp/steer-method.ts';
 import { modeState } from '../../src/main/acp/modes.ts';
 import { parseCommandLine } from '../../src/main/cli/parse-command-line.ts';
@@ -100,7 +101,7 @@ t.test('the tables of tools, modes, methods and capabilities are those of the pr
   );
   const documented = rowsOf(section('Protocol'), '| method |').map(([method]) => unquoted(method));
   const spelled = registered.map((name) => name?.replace('.', '/').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
-  t.same(new Set(documented), new Set([...spelled, '$/cancel_request', statusMethod, steerMethod, forkMethod]));
+  t.same(new Set(documented), new Set([...spelled, '$/cancel_request', statusMethod, steerMethod, forkMethod, rewindMethod]));
 
   const { config } = await loadConfig({
     env: {},
@@ -181,6 +182,7 @@ t.test('every flag and variable that the documentation names exists', async (t) 
   const known = new Set([
     ...keyNames.map((name) => flagOf(name)),
     ...runFlagNames.map((name) => `--${name}`),
+    ...rewindFlags,
     '--config',
     '--format',
     '--help',

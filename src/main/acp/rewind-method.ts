@@ -20,8 +20,8 @@ const paramsSchema = z.strictObject({
 /**
  * Answers behind the note.
  *
- * @throws ServerError INVALID_PARAMS for a message that is no part of the conversation; SESSION_NOT_FOUND; SESSION_READ_ONLY, also where the
- * mode of the session changes no file; SESSION_BUSY while a prompt runs or waits; ATTACH_FAILED, THREAD_LOST, LOG_WRITE_FAILED
+ * @throws ServerError INVALID_PARAMS for a message that is no part of the conversation, and for files in a mode that changes none;
+ * SESSION_NOT_FOUND; SESSION_READ_ONLY; SESSION_BUSY while a prompt runs or waits; ATTACH_FAILED, THREAD_LOST, LOG_WRITE_FAILED
  */
 export async function rewindSession(parts: AgentAppParts, given: unknown): Promise<object> {
   const { sessionId, messageId, files, force } = readParams(paramsSchema, given);

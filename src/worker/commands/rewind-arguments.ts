@@ -8,12 +8,12 @@ export interface RewindArguments {
   readonly files: boolean;
 }
 
-const flags = new Set(['--force', '--no-files']);
+export const rewindFlags: ReadonlySet<string> = new Set(['--force', '--no-files']);
 
 /** @throws ServerError INVALID_PARAMS for anything else, with `usage` */
 export function rewindArguments(text: string, usage: string): RewindArguments {
   const words = text.split(/\s+/u).filter((word) => word !== '');
-  const unknown = words.find((word) => word.startsWith('-') && !flags.has(word));
+  const unknown = words.find((word) => word.startsWith('-') && !rewindFlags.has(word));
   const plain = words.filter((word) => !word.startsWith('-'));
   if (unknown !== undefined || plain.length > 1) {
     const what = titleLine(unknown ?? plain[1] ?? '');

@@ -68,8 +68,8 @@ export class Rewinder {
   /**
    * Undoes the last `prompts` prompts, or as many as there are; `undefined` when there is none.
    *
-   * @throws ServerError SESSION_BUSY, SESSION_READ_ONLY, LOG_WRITE_FAILED, LOG_CORRUPT, REQUEST_CANCELLED; a part may have been done then, and doing it
-   *   again completes it
+   * @throws ServerError SESSION_BUSY; INVALID_PARAMS where files may not be changed; LOG_WRITE_FAILED, LOG_CORRUPT; the signal's reason.
+   *   A part may have been done then, and doing it again completes it
    */
   undo(prompts: number, options: RewindOptions): Promise<RewindOutcome | undefined> {
     return this.#alone(async () => {
@@ -116,7 +116,7 @@ export class Rewinder {
     const { record, barrier, history, context } = this.#parts;
     const planned = options.files ? plannedFiles(timeline.changes, base) : [];
     const refusal = planned.length === 0 ? undefined : this.#parts.refusesWrites();
-    if (refusal !== undefined) throw new ServerError('SESSION_READ_ONLY', refusal);
+    if (refusal !== undefined) throw new ServerError('INVALID_PARAMS', refusal, { data: { field: 'files' } });
     const turns = turnsConcerned(timeline, base, kind);
     // Before anything is changed: a log that cannot be read again must not leave a history that is not its own.
     const anew = history.rewinds.isInMemory(base) ? undefined : await rebuiltHistory(history.rewinds.list, base, this.#parts.replay);
