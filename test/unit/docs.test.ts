@@ -21,6 +21,7 @@ import { defaultSelf } from '../../src/main/config/subagents/parse-subagents.ts'
 import { builtInCommands } from '../../src/shared/commands/command-words.ts';
 import { errorCatalogue } from '../../src/shared/errors.ts';
 import { createToolRegistry, everyExtra } from '../../src/worker/tools/all-tools.ts';
+import { rewindFlags } from '../../src/worker/commands/rewind-arguments.ts';
 import { cliPath, projectRoot } from '../support/server-process.ts';
 
 const pages = [
