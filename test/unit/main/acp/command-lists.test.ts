@@ -1,6 +1,5 @@
 /** When an editor hears of the commands of its sessions. */
 import t from 'tap';
-import type { AnyMessage } from '@agentclientprotocol/sdk';
 import { CommandLists } from '../../../../src/main/acp/command-lists.ts';
 import type { Session } from '../../../../src/main/sessions/session.ts';
 import type { CommandFile } from '../../../../src/shared/commands/command-files.ts';
@@ -44,8 +43,8 @@ t.test('the list goes out right behind the answer, and again once files are foun
   const { lists, lines, searches, names } = rig();
   const answer = lists.behind({ sessionId: 's1' }, session('editor'));
   t.same(lines, [], 'not before the answer is written');
-  lists.outgoing({ jsonrpc: '2.0', id: 1, result: { sessionId: 'other' } } as AnyMessage);
-  lists.outgoing({ jsonrpc: '2.0', method: 'x' } as AnyMessage);
+  lists.outgoing({ jsonrpc: '2.0', id: 1, result: { sessionId: 'other' } });
+  lists.outgoing({ jsonrpc: '2.0', method: 'x' });
   t.same(lines, []);
   lists.outgoing({ jsonrpc: '2.0', id: 2, result: answer });
   t.match(JSON.parse(lines[0] ?? ''), {
