@@ -4,7 +4,7 @@
  * 0 all passed or completed · 1 some did not · 2 something is wrong with what was asked · 3 stopped early
  */
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { mkdtempSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { configError } from '../config/config-error.ts';
@@ -192,8 +192,10 @@ function options({ flags, loaded, jobs, agent, resultsPath, fromFile }: Parts): 
 function defaultWorktreeDir(): string {
   const cache = process.env['XDG_CACHE_HOME'] ?? '';
   const home = homedir();
-  const base = isAbsolute(cache) ? cache : isAbsolute(home) ? join(home, '.cache') : tmpdir();
-  return join(base, 'dsh-acp', 'worktrees');
+  if (isAbsolute(cache)) return join(cache, 'dsh-acp', 'worktrees');
+  if (isAbsolute(home)) return join(home, '.cache', 'dsh-acp', 'worktrees');
+  // A name that others could foresee might be theirs already.
+  return mkdtempSync(join(tmpdir(), 'dsh-acp-worktrees-'));
 }
 
 async function withSignals<T>(batch: Batch, run: () => Promise<T>): Promise<T> {
