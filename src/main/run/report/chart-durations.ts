@@ -3,7 +3,7 @@ import type { JobStatus } from '../job-result.ts';
 import { countText, durationText, quantile } from '../view/figures.ts';
 import { statusOrder } from '../view/statuses.ts';
 import { type DurationBin, durationBins } from './duration-bins.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../transcript/html.ts';
 import type { DurationOf } from './result-stats.ts';
 
 const height = 100;

@@ -2,7 +2,7 @@
 import type { JobStatus } from '../job-result.ts';
 import { countText, percentText } from '../view/figures.ts';
 import { statusOrder } from '../view/statuses.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../transcript/html.ts';
 
 interface Part {
   readonly name: JobStatus | 'notrun';

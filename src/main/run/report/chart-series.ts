@@ -1,6 +1,6 @@
 /** A figure over the run's wall time as an area, with its largest value and the times at the ends. */
 import { durationText } from '../view/figures.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../transcript/html.ts';
 
 export interface SeriesChart {
   readonly title: string;

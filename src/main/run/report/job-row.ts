@@ -3,7 +3,7 @@ import type { JobResult } from '../job-result.ts';
 import { exitText, reasonText } from '../view/end-text.ts';
 import { besideText, costText, countText, durationText, tokensOf, tokensText } from '../view/figures.ts';
 import { tailOf, visibleLine } from '../view/visible-text.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../transcript/html.ts';
 import { statusChip } from './status-chips.ts';
 
 const longestKey = 120;

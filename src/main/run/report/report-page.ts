@@ -6,7 +6,7 @@ import { visibleLine } from '../view/visible-text.ts';
 import { durationsChart } from './chart-durations.ts';
 import { outcomesChart } from './chart-outcomes.ts';
 import { seriesChart } from './chart-series.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../transcript/html.ts';
 import { columns } from './job-row.ts';
 import type { RunFacts } from './run-exporter.ts';
 

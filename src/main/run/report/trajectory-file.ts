@@ -5,7 +5,7 @@ import { readToolSchemas } from '../../../shared/log/tool-schemas.ts';
 import type { TokenUsage } from '../../../shared/events.ts';
 import type { JobResult } from '../job-result.ts';
 import { FileSink } from './file-sink.ts';
-import { readSessionLog } from './read-log.ts';
+import { readSessionLog } from '../../transcript/read-log.ts';
 import type { RunExporter, RunFacts } from './run-exporter.ts';
 import { type ChatMessage, Trajectory } from './trajectory.ts';
 

@@ -5,15 +5,15 @@ import type { JobResult } from '../job-result.ts';
 import { exitText } from '../view/end-text.ts';
 import { besideText, costText, countText, durationText } from '../view/figures.ts';
 import { excerptOf, visibleLine } from '../view/visible-text.ts';
-import { patchView } from './diff-view.ts';
-import { eventLine, usageText } from './event-lines.ts';
-import { type Html, html, preformatted, shown } from './html.ts';
+import { patchView } from '../../transcript/diff-view.ts';
+import { eventLine, usageText } from '../../transcript/event-lines.ts';
+import { type Html, html, preformatted, shown } from '../../transcript/html.ts';
 import { transcriptStyleName } from './page-names.ts';
 import { PageSink } from './page-sink.ts';
-import { pageFoot, pageHead } from './page-shell.ts';
-import { readSessionLog } from './read-log.ts';
+import { pageFoot, pageHead } from '../../transcript/page-shell.ts';
+import { readSessionLog } from '../../transcript/read-log.ts';
 import { statusChip } from './status-chips.ts';
-import { Transcript } from './transcript.ts';
+import { Transcript } from '../../transcript/transcript.ts';
 
 /** Characters of a session's HTML; what follows is in the log. */
 const mostChars = 6 * 1024 * 1024;

@@ -3,9 +3,9 @@
  */
 import { array, assert, constantFrom, integer, oneof, property, string } from 'fast-check';
 import t from 'tap';
-import { html, preformatted, shown } from '../../../../../src/main/run/report/html.ts';
-import { visibleLine, visibleText } from '../../../../../src/main/run/view/visible-text.ts';
-import { attributeOf, charOf, parsePage, textOf, withClass } from '../../../../support/parse-page.ts';
+import { html, preformatted, shown } from '../../../../src/main/transcript/html.ts';
+import { visibleLine, visibleText } from '../../../../src/main/run/view/visible-text.ts';
+import { attributeOf, charOf, parsePage, textOf, withClass } from '../../../support/parse-page.ts';
 
 /** Texts that like to break out, in any order, among others. */
 const hostile = constantFrom(

@@ -1,7 +1,7 @@
 /**
  * HTML by tagged templates. Every value that is put in is escaped, whatever it is; only what a template made goes in as it is.
  */
-import { replaceOdd, visibleText } from '../view/visible-text.ts';
+import { replaceOdd, visibleText } from '../run/view/visible-text.ts';
 
 /** Text that is HTML. Only {@link html}, {@link shown} and {@link trusted} make it. */
 export class Html {

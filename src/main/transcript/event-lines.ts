@@ -1,8 +1,8 @@
 /** Events that are one line in a transcript: waits, retries, decisions, subagents, changes of mode and history. */
-import type { EventData, TurnEndReason } from '../../../shared/events.ts';
-import type { SubagentActivity } from '../../../shared/subagent-protocol.ts';
-import { costText, countText, durationText } from '../view/figures.ts';
-import { excerptOf, visibleLine } from '../view/visible-text.ts';
+import type { EventData, TurnEndReason } from '../../shared/events.ts';
+import type { SubagentActivity } from '../../shared/subagent-protocol.ts';
+import { costText, countText, durationText } from '../run/view/figures.ts';
+import { excerptOf, visibleLine } from '../run/view/visible-text.ts';
 import { type Html, html, preformatted } from './html.ts';
 
 const longestText = 300;
@@ -29,7 +29,10 @@ export function instructionsLine({ files, given }: EventData['instructions/read'
 }
 
 export function mcpLine({ name, state, tools = [], leftOut = [], error }: EventData['mcp/status']): Html {
-  const count = state === 'connected' ? `, ${countText(tools.length)} tools${leftOut.length === 0 ? '' : `, ${countText(leftOut.length)} left out`}` : '';
+  const count =
+    state === 'connected'
+      ? `, ${countText(tools.length)} tools${leftOut.length === 0 ? '' : `, ${countText(leftOut.length)} left out`}`
+      : '';
   const why = error === undefined ? undefined : html`: ${visibleLine(error, longestText)}`;
   return eventLine(html`MCP server <b>${visibleLine(name, 120)}</b>: ${state}${count}${why}`, state !== 'connected');
 }

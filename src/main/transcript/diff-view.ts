@@ -1,6 +1,6 @@
 /** Changes of files, coloured: from before and after, or from the text of a patch. Bounded in lines, characters and time. */
 import { structuredPatch } from 'diff';
-import { excerptOf, headOf } from '../view/visible-text.ts';
+import { excerptOf, headOf } from '../run/view/visible-text.ts';
 import { type Html, html, shown } from './html.ts';
 
 const mostLines = 600;

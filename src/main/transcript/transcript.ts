@@ -2,10 +2,10 @@
  * A session's log as HTML, event by event. Holds what is open (calls without a result, an answer that is still streaming) and nothing
  * else, so that a log of any length can be rendered.
  */
-import type { EventData, LogEvent, PromptBlock } from '../../../shared/events.ts';
-import { promptText } from '../../../shared/prompt-text.ts';
-import { countText, durationText } from '../view/figures.ts';
-import { excerptOf, visibleLine } from '../view/visible-text.ts';
+import type { EventData, LogEvent, PromptBlock } from '../../shared/events.ts';
+import { promptText } from '../../shared/prompt-text.ts';
+import { countText, durationText } from '../run/view/figures.ts';
+import { excerptOf, visibleLine } from '../run/view/visible-text.ts';
 import {
   activityLine,
   askedLine,

@@ -2,10 +2,10 @@
  * A tool call as a card: what was asked, who allowed it, what came of it. Told by the shape of arguments and results, never by a
  * tool's name, so that tools of later releases and of other servers are shown too.
  */
-import type { JsonObject, JsonValue } from '../../../shared/errors.ts';
-import type { EventData } from '../../../shared/events.ts';
-import { durationText } from '../view/figures.ts';
-import { excerptOf, visibleLine } from '../view/visible-text.ts';
+import type { JsonObject, JsonValue } from '../../shared/errors.ts';
+import type { EventData } from '../../shared/events.ts';
+import { durationText } from '../run/view/figures.ts';
+import { excerptOf, visibleLine } from '../run/view/visible-text.ts';
 import { fileDiff } from './diff-view.ts';
 import { type Html, html, preformatted } from './html.ts';
 

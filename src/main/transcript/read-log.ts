@@ -4,11 +4,11 @@
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { LogEvent, SessionHeader } from '../../../shared/events.ts';
-import { unsealLine } from '../../../shared/log/line-seal.ts';
-import { errorCode } from '../../../shared/log/log-faults.ts';
-import { parseHeader } from '../../../shared/log/parse-header.ts';
-import { scanLines } from '../line-scan.ts';
+import type { LogEvent, SessionHeader } from '../../shared/events.ts';
+import { unsealLine } from '../../shared/log/line-seal.ts';
+import { errorCode } from '../../shared/log/log-faults.ts';
+import { parseHeader } from '../../shared/log/parse-header.ts';
+import { scanLines } from '../run/line-scan.ts';
 
 export interface LogSink {
   onHeader(header: SessionHeader): void | Promise<void>;
