@@ -129,6 +129,8 @@ function chooseAgent(line: CommandLine, flags: RunFlags, loaded: LoadedConfig, r
     isolation = 'shared';
     argv.push(`--isolation=${isolation}`);
   }
+  // Nobody takes a job's work back: what it changed is its result.
+  if (source('undo') === 'default') argv.push('--undo=off');
   const setup = { ...modelOf(loaded), profile, isolation, ...policyOf(loaded) };
   return { argv: [...argv, `--state-dir=${stateDir}`], cwd: process.cwd(), stateDir, setup };
 }
