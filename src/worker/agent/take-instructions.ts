@@ -1,16 +1,22 @@
 /**
- * Lets the model know the instruction files of the workspace, at the begin of a turn: once in the system text, and what has
- * changed since in the conversation.
+ * Lets the model know the instruction files of the workspace: once in the system text, and what has changed since, or come
+ * with a directory that was entered, in the conversation.
  */
 import type { AgentContext } from './agent-context.ts';
 import { loggedInstructions } from './request-envelope.ts';
 import type { TurnScope } from './turn-scope.ts';
 
-/** Looks for at most two seconds; without effect where the session reads no such files. @throws ServerError LOG_WRITE_FAILED */
+/**
+ * To be awaited before each step. Looks for at most two seconds, and within a turn only where something new was read; without
+ * effect where the session reads no such files.
+ *
+ * @throws ServerError LOG_WRITE_FAILED
+ */
 export async function takeInstructions(context: AgentContext, scope: TurnScope): Promise<void> {
   const { instructions } = context;
-  if (instructions === undefined) return;
-  const news = await instructions.news(loggedInstructions(context), scope.signal);
+  const { files: seen } = context.toolParts;
+  if (instructions === undefined || scope.ended || (scope.step > 0 && !instructions.hasNewPlaces(seen))) return;
+  const news = await instructions.news(loggedInstructions(context), seen, scope.signal);
   if (news === undefined || scope.ended) return;
   const { turn } = scope;
   const { given, files } = news;

@@ -19,10 +19,22 @@ export interface SeenFile {
 
 export class FileObservations {
   readonly #versions = new Map<string, SeenFile>();
+  #remembered = 0;
 
   /** Remembers that `path` (canonical) was seen in this version. */
   observe(path: string, version: string, textHash?: string): void {
+    if (!this.#versions.has(path)) this.#remembered += 1;
     this.#versions.set(path, { version, textHash });
+  }
+
+  /** Canonical paths of everything that was seen. */
+  get paths(): Iterable<string> {
+    return this.#versions.keys();
+  }
+
+  /** How many files were ever remembered: whoever has looked at {@link paths} knows by it that there are more. */
+  get remembered(): number {
+    return this.#remembered;
   }
 
   /** What was last seen, or `undefined` when the file was never read. */

@@ -14,7 +14,7 @@ import { type InstructionFile, longestFile, longestTotal, shownText } from './in
 export async function readInstructions(found: readonly FoundFile[]): Promise<InstructionFile[]> {
   const read = await Promise.all(found.map(readOne));
   const contents = new Set<string>();
-  const files: (InstructionFile & { readonly nearness: number })[] = [];
+  const files: (InstructionFile & Pick<FoundFile, 'nearness' | 'isBelow'>)[] = [];
   let left = longestTotal;
   // What is nearest to the work must not be the part that has no room; of equal texts the nearest stays.
   for (const file of read.toSorted((a, b) => rankOf(b) - rankOf(a))) {
@@ -24,18 +24,19 @@ export async function readInstructions(found: readonly FoundFile[]): Promise<Ins
     left -= text.length;
     files.push({ ...file, text, isClipped: file.isClipped || text.length < file.text.length, digest: digestOf(text) });
   }
-  return files.sort((a, b) => a.nearness - b.nearness).map(({ nearness: _nearness, ...file }) => file);
+  return files.sort((a, b) => a.nearness - b.nearness).map(({ nearness: _nearness, isBelow: _isBelow, ...file }) => file);
 }
 
-type ReadFile = Omit<InstructionFile, 'digest'> & { readonly nearness: number };
+type ReadFile = Omit<InstructionFile, 'digest'> & Pick<FoundFile, 'nearness' | 'isBelow'>;
 
-/** The person's own file comes first of all. */
+/** The person's own file comes first of all; those that came later must not take the room of those before. */
 function rankOf(file: ReadFile | undefined): number {
-  if (file === undefined) return -1;
+  if (file === undefined) return Number.NEGATIVE_INFINITY;
+  if (file.isBelow) return -1 - file.nearness;
   return file.isUsers ? Number.POSITIVE_INFINITY : file.nearness;
 }
 
-async function readOne({ path, target, isUsers, nearness }: FoundFile): Promise<ReadFile | undefined> {
+async function readOne({ path, target, isUsers, isBelow, nearness }: FoundFile): Promise<ReadFile | undefined> {
   try {
     // The person's own may well be a link, or lie behind one.
     const { handle, stats } = await openRegularFile(isUsers ? await realpath(target) : target, path);
@@ -45,7 +46,15 @@ async function readOne({ path, target, isUsers, nearness }: FoundFile): Promise<
       const shown = shownText(new TextDecoder('utf-8').decode(bytes));
       const text = sliceWhole(shown, longestFile);
       if (text === '') return undefined;
-      return { path, isUsers, nearness, text, bytes: stats.size, isClipped: stats.size > bytes.length || text.length < shown.length };
+      return {
+        path,
+        isUsers,
+        isBelow,
+        nearness,
+        text,
+        bytes: stats.size,
+        isClipped: stats.size > bytes.length || text.length < shown.length,
+      };
     } finally {
       await handle.close();
     }

@@ -20,6 +20,12 @@ export type InstructionNews =
   | { readonly given: 'system'; readonly files: EventData['instructions/read']['files'] }
   | { readonly given: 'notice'; readonly files: EventData['instructions/read']['files']; readonly text: string };
 
+/** Files that the session has read, by canonical path. */
+export interface SeenPaths {
+  readonly paths: Iterable<string>;
+  readonly remembered: number;
+}
+
 type Told = EventData['instructions/read'] & { readonly seq: number };
 
 export interface SessionInstructionsOptions extends InstructionPlaces {
@@ -39,6 +45,7 @@ export class SessionInstructions {
   #block: string | undefined;
   #looked: { readonly signature: string; readonly files: readonly InstructionFile[] } | undefined;
   #isLate = false;
+  #remembered: number | undefined;
 
   constructor(options: SessionInstructionsOptions) {
     this.#options = options;
@@ -47,6 +54,11 @@ export class SessionInstructions {
   /** The part of the system text; empty until the first {@link news}, and where there are no files. */
   get block(): string {
     return this.#block ?? '';
+  }
+
+  /** Whether it is worth to ask for {@link news} again within a turn: the session has read more files since. */
+  hasNewPlaces(seen: SeenPaths): boolean {
+    return !this.#isLate && seen.remembered !== this.#remembered;
   }
 
   /** Takes in the next event, live or replayed, in log order. */
@@ -64,11 +76,12 @@ export class SessionInstructions {
   /**
    * Looks at the files, for at most two seconds, and says what the model must be told; `undefined` when it knows them.
    *
+   * @param seen what the session has read: directories below the workspace's own may have such files, too
    * @param logged the part of the system text that the log's last header has in the place of {@link block}; `undefined` when
    *   there is no such header: the next request has a new system text in any case
    */
-  async news(logged: string | undefined, signal: AbortSignal): Promise<InstructionNews | undefined> {
-    const files = await this.#look(signal);
+  async news(logged: string | undefined, seen: SeenPaths, signal: AbortSignal): Promise<InstructionNews | undefined> {
+    const files = await this.#look(seen, signal);
     const before = this.#told?.files ?? [];
     if (files === undefined) {
       this.#block ??= logged ?? '';
@@ -93,7 +106,7 @@ export class SessionInstructions {
   }
 
   /** `undefined` when it takes too long, or the turn ends first. */
-  async #look(signal: AbortSignal): Promise<readonly InstructionFile[] | undefined> {
+  async #look(seen: SeenPaths, signal: AbortSignal): Promise<readonly InstructionFile[] | undefined> {
     if (this.#isLate || signal.aborted) return undefined;
     let stop: () => void = () => undefined;
     const stopped = new Promise<'late' | 'aborted'>((resolve) => {
@@ -105,7 +118,7 @@ export class SessionInstructions {
         signal.removeEventListener('abort', onAbort);
       };
     });
-    const files = await Promise.race([this.#lookNow(), stopped]);
+    const files = await Promise.race([this.#lookNow(seen), stopped]);
     stop();
     if (typeof files !== 'string') return files;
     if (files === 'late') {
@@ -115,10 +128,13 @@ export class SessionInstructions {
     return undefined;
   }
 
-  async #lookNow(): Promise<readonly InstructionFile[]> {
+  async #lookNow(seen: SeenPaths): Promise<readonly InstructionFile[]> {
     // What follows asks the disk without leaving the thread: only of directories that have answered once.
     if (this.#looked === undefined) await this.#placesAnswer();
-    const found = findInstructions(this.#options);
+    this.#remembered = seen.remembered;
+    // Those that the model was told of stay, also when the session is attached again and has read nothing yet.
+    const told = this.#told?.files.map(({ path }) => path) ?? [];
+    const found = findInstructions(this.#options, [...new Set([...told, ...seen.paths].map((path) => dirname(path)))]);
     const signature = signatureOf(found);
     if (this.#looked?.signature !== signature) this.#looked = { signature, files: await readInstructions(found) };
     return this.#looked.files;

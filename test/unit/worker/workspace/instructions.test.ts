@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { EventInput, LogEvent } from '../../../../src/shared/events.ts';
+import { FileObservations } from '../../../../src/worker/tools/file-observations.ts';
 import { findInstructions, type InstructionPlaces } from '../../../../src/worker/workspace/instruction-places.ts';
 import { instructionBlock, longestFile, longestTotal } from '../../../../src/worker/workspace/instruction-text.ts';
 import { readInstructions } from '../../../../src/worker/workspace/read-instructions.ts';
@@ -29,6 +30,7 @@ function places(cwd: string, more: Partial<InstructionPlaces> = {}): Instruction
 
 const named = (root: string, of: InstructionPlaces): string[] => findInstructions(of).map(({ path }) => path.slice(root.length + 1));
 const never = new AbortController().signal;
+const unread = { paths: [], remembered: 0 };
 
 t.test('where instruction files are found', async (t) => {
   t.test('from the root of the repository down to the cwd, then further directories, the person first', async (t) => {
@@ -166,6 +168,7 @@ t.test('what is read of them', async (t) => {
 class Rig {
   readonly instructions: SessionInstructions;
   readonly events: LogEvent[] = [];
+  readonly files = new FileObservations();
   turn = 0;
 
   constructor(of: InstructionPlaces, before: readonly LogEvent[] = []) {
@@ -183,7 +186,7 @@ class Rig {
     const header = this.events.findLast((event) => event.type === 'request/header');
     const system = header?.type === 'request/header' ? header.data.system : undefined;
     const logged = system?.startsWith(`${base}|`) === true ? system.slice(base.length + 1) : undefined;
-    const news = await this.instructions.news(logged, never);
+    const news = await this.instructions.news(logged, this.files, never);
     if (news !== undefined) this.log({ type: 'instructions/read', data: { turn: this.turn, given: news.given, files: news.files } });
     const data = { provider: 'p', model: 'm', system: `${base}|${this.instructions.block}`, tools: [], toolsHash: '' };
     if (data.system !== system) this.log({ type: 'request/header', data });
@@ -218,6 +221,33 @@ t.test('what the model is told', async (t) => {
     const again = new Rig(places(root), rig.events);
     t.equal((await again.play()).given, undefined, 'a session that is attached again knows what was told');
     t.equal(again.instructions.block, first.text);
+  });
+
+  t.test('a directory below tells its files once something in it was read', async (t) => {
+    const root = tree(t, {
+      'w/AGENTS.md': 'top',
+      'w/a/AGENTS.md': 'in a',
+      'w/a/b/CLAUDE.md': 'in b',
+      'w/c/AGENTS.md': 'in c',
+      'w/node_modules/p/AGENTS.md': 'of others',
+      'out/AGENTS.md': 'outside',
+    });
+    const work = join(root, 'w');
+    const rig = new Rig(places(work));
+    t.match((await rig.play()).text, /top/);
+    t.equal(rig.instructions.hasNewPlaces(rig.files), false);
+    for (const path of ['w/a/b/x.ts', 'w/node_modules/p/x.js', 'out/x.ts']) rig.files.observe(join(root, path), '1');
+    t.equal(rig.instructions.hasNewPlaces(rig.files), true);
+    const told = await rig.play();
+    t.equal(told.given, 'notice');
+    t.match(told.text, /in a[^]*in b/);
+    t.notMatch(told.text, /top|in c|of others|outside/);
+    rig.files.observe(join(work, 'a/b/y.ts'), '1');
+    t.equal((await rig.play()).given, undefined);
+    const again = new Rig(places(work), rig.events);
+    t.equal((await again.play()).given, undefined, 'it is still known when the session is attached again');
+    rmSync(join(work, 'a/b/CLAUDE.md'));
+    t.match((await again.play()).text, /No longer there/);
   });
 
   t.test('nothing is logged where there are no files, and files that come later are news', async (t) => {
@@ -283,13 +313,13 @@ t.test('what the model is told', async (t) => {
       return new Promise(() => undefined);
     };
     const instructions = new SessionInstructions({ ...places(root), answers, deadlineMs: 10, onLate: () => (late += 1) });
-    t.equal(await instructions.news(undefined, AbortSignal.abort()), undefined, 'a cancelled turn asks for nothing');
+    t.equal(await instructions.news(undefined, unread, AbortSignal.abort()), undefined, 'a cancelled turn asks for nothing');
     t.strictSame(asked, []);
-    t.equal(await instructions.news(undefined, never), undefined);
-    t.equal(await instructions.news(undefined, never), undefined);
+    t.equal(await instructions.news(undefined, unread, never), undefined);
+    t.equal(await instructions.news(undefined, unread, never), undefined);
     t.strictSame([asked, late], [[root], 1]);
     const cancelled = new AbortController();
-    const waiting = new SessionInstructions({ ...places(root), answers }).news('as logged', cancelled.signal);
+    const waiting = new SessionInstructions({ ...places(root), answers }).news('as logged', unread, cancelled.signal);
     cancelled.abort();
     t.equal(await waiting, undefined, 'a cancel ends the wait');
   });
