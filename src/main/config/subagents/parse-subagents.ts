@@ -91,6 +91,7 @@ function acceptField(type: FieldType, value: unknown, home: string): JsonValue |
     case 'url':
     case 'path':
     case 'word':
+    case 'names':
     default:
       return acceptValue(type, { value, asText: false, where: '', baseDir: undefined }, home);
   }

@@ -180,6 +180,7 @@ export function describeField(type: FieldType): string {
     case 'url':
     case 'path':
     case 'word':
+    case 'names':
     default:
       return describeType(type);
   }

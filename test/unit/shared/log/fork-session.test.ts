@@ -23,7 +23,7 @@ import { sampleHeader, sampleId, sampleOptions, samples } from './sample-events.
 
 const forkId = '0192f3c4-2222-7abc-8def-0123456789ab';
 const forkHeader: SessionHeader = sampleHeader(forkId);
-const one = <T extends EventInput['type']>(type: T, data: object = {}): EventInput =>
+const one = (type: EventInput['type'], data: object = {}): EventInput =>
   ({ type, data: { ...samples[type], ...data } }) as unknown as EventInput;
 const turn = (number: number, text = 'hello'): EventInput[] => [
   one('turn/start', { turn: number }),
