@@ -38,8 +38,13 @@ export interface TurnWork {
 
 /** The steps of the loop, for a prompt. */
 export async function runSteps(context: AgentContext, scope: TurnScope): Promise<void> {
-  await Promise.all([takeInstructions(context, scope), context.tools.settling(scope.signal)]);
-  while (!scope.endSpent()) await runStep(context, scope);
+  // First the tools: the system text names them, and the instruction files stand in it.
+  await context.tools.settling(scope.signal);
+  await takeInstructions(context, scope);
+  while (!scope.endSpent()) {
+    await runStep(context, scope);
+    await takeInstructions(context, scope);
+  }
 }
 
 /** Never rejects: an error is a reason. The log has the turn's end, on the disk, before this fulfils. */
@@ -50,7 +55,10 @@ export async function runTurn(context: AgentContext, scope: TurnScope, work: Tur
     scope.record({ type: 'turn/start', data: startOf(scope) });
     const { prompt } = work;
     if (prompt !== undefined) {
-      scope.record({ type: 'user/message', data: { turn: scope.turn, messageId: scope.options.messageId ?? context.newId(), source: 'prompt', ...prompt } });
+      scope.record({
+        type: 'user/message',
+        data: { turn: scope.turn, messageId: scope.options.messageId ?? context.newId(), source: 'prompt', ...prompt },
+      });
     }
     // Only now may the turn end by time: what is logged above must come first.
     timeLimit.start();
