@@ -24,7 +24,8 @@ export class TitleFinder {
   #time = 0;
 
   observe(event: LogEvent): void {
-    this.#time = event.time;
+    // To be put on a thread is nothing that happened to the conversation.
+    if (event.type !== 'thread/attached') this.#time = event.time;
     if (event.type === 'session/title') this.#given = event.data.title;
     else if (event.type === 'user/message' && this.#prompt === undefined && event.data.source === 'prompt') this.#take(event.data);
   }
@@ -39,7 +40,7 @@ export class TitleFinder {
     return this.#prompt;
   }
 
-  /** What to show of a log that has no title; `undefined` where it has one, or nothing to make one of. */
+  /** What to show of a log that has no title, with the time of its last event in epoch milliseconds; `undefined` where it has one, or nothing to make one of. */
   get unlogged(): { readonly title: string; readonly time: number } | undefined {
     const title = this.#given === undefined ? this.#prompt?.title : undefined;
     return title === undefined ? undefined : { title, time: this.#time };
