@@ -79,7 +79,7 @@ export class LogTimeline {
     return [...this.#changes];
   }
 
-  /** The turns that make up the conversation, oldest first. */
+  /** The prompts that make up the conversation, oldest first. A turn without one, as a summary that was asked for, is none. */
   turns(): readonly PromptTurn[] {
     return this.turnsAt(this.#end);
   }
@@ -87,7 +87,7 @@ export class LogTimeline {
   /** Those that made it up right before event `end`. */
   turnsAt(end: number): readonly PromptTurn[] {
     const ranges = aliveRanges(this.#rewinds, end);
-    return this.#turns.filter(({ seq }) => isAlive(ranges, seq));
+    return this.#turns.filter(({ seq, messageId }) => messageId !== undefined && isAlive(ranges, seq));
   }
 
   /** The turn in which a message was said, whether it still counts or not. */

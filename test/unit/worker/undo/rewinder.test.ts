@@ -328,6 +328,23 @@ t.test('the plan that is shown goes back with the conversation', async (t) => {
   );
 });
 
+t.test('a summary that was asked for is no prompt: it goes with the one before it', async (t) => {
+  const rig = UndoRig.in(t);
+  await rig.turn('first');
+  const said = rig.said();
+  await rig.turn('second');
+  await rig.summarize();
+  t.equal(rig.said().length, 1);
+  t.match(await rig.undo(), { turns: [2] });
+  t.strictSame(rig.said(), said, 'what was summarized is whole again');
+  await rig.redo();
+  t.equal(rig.said().length, 1);
+  t.match(await rig.undo(2), { turns: [1, 2] });
+  await rig.redo();
+  await rig.reopen();
+  t.equal(rig.said().length, 1);
+});
+
 t.test('two undos at once: the second is refused', async (t) => {
   const rig = UndoRig.in(t);
   await rig.turn('go');

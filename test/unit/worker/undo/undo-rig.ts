@@ -96,6 +96,16 @@ export class UndoRig {
     return turn;
   }
 
+  /** As `/compact` does: a turn without a prompt. */
+  async summarize(): Promise<void> {
+    this.#turn += 1;
+    const turn = this.#turn;
+    this.record({ type: 'turn/start', data: { turn } });
+    const throughSeq = this.events.length - 2;
+    this.record({ type: 'history/compacted', data: { throughSeq, summary: 'all of it' } });
+    this.record({ type: 'turn/end', data: { turn, reason: { kind: 'completed' }, usage } });
+  }
+
   answer(text: string, callIds: readonly string[] = [], name = 'read'): void {
     const toolCalls = callIds.map((callId) => ({ callId, name, arguments: '{}' }));
     const data = {
