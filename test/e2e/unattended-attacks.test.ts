@@ -151,26 +151,32 @@ t.test('a child does not get the budget anew: what is left of steps and tool cal
   await endServer(t, server);
 });
 
-t.test('a grant holds in the session that got it, and nowhere else', async (t) => {
-  const cwd = realpathSync(t.testdir({}));
-  const always = (frame: Frame): unknown => ({
-    outcome: {
-      outcome: 'selected',
-      optionId: frame.params.options.some((o: any) => o.optionId === 'allow_always') ? 'allow_always' : 'reject_once',
-    },
-  });
-  const server = await startServer(t, { args: scripted, onRequest: always });
-  const a = await server.newSession(cwd);
-  const b = await server.newSession(cwd);
-  const command = 'run echo x >> out';
+t.test('a yes for good holds in its workspace and not for those who work below it; a no for good holds for them, too', async (t) => {
+  const root = realpathSync(t.testdir({ here: {}, far: {} }));
+  const [cwd, elsewhere] = [join(root, 'here'), join(root, 'far')];
+  /** For good where that is offered, else what would do the most harm. */
+  const answers = (frame: Frame): unknown => {
+    const kinds = /echo no/.test(JSON.stringify(frame.params.toolCall)) ? ['reject_always', 'allow_once'] : ['allow_always', 'reject_once'];
+    const option = kinds.flatMap((kind) => frame.params.options.find((one: any) => one.kind === kind) ?? [])[0];
+    return { outcome: { outcome: 'selected', optionId: option.optionId } };
+  };
+  const server = await startServer(t, { args: scripted, onRequest: answers });
+  const [a, b, far] = [await server.newSession(cwd), await server.newSession(cwd), await server.newSession(elsewhere)];
+  const [yes, no] = ['run echo yes >> out', 'run echo no >> out'];
   const asked = (): string[] => server.frames.filter(isAsking).map(({ params }) => params.sessionId);
-  await server.prompt(a, `${command}\n${command}`);
-  t.same(asked(), [a], 'once in the session of the grant');
-  await server.prompt(b, command);
-  t.same(asked(), [a, b]);
-  await server.prompt(a, `delegate self ${command}`);
-  t.same(asked(), [a, b, a], 'its child is another session');
-  t.equal(readFileSync(join(cwd, 'out'), 'utf8'), 'x\nx\nx\n', 'and is told no where nothing that lasts is offered');
+  await server.prompt(a, `${yes}\n${yes}`);
+  await server.prompt(b, yes);
+  t.same(asked(), [a], 'once in the workspace');
+  await server.prompt(far, yes);
+  t.same(asked(), [a, far], 'another workspace');
+  await server.prompt(a, `delegate self ${yes}`);
+  t.same(asked(), [a, far, a], 'a child is asked for');
+  t.equal(readFileSync(join(cwd, 'out'), 'utf8'), 'yes\nyes\nyes\n', 'and is told no where nothing that lasts is offered');
+  await server.prompt(b, no);
+  t.same(asked(), [a, far, a, b]);
+  await server.prompt(a, `${no}\ndelegate self ${no}`);
+  t.same(asked(), [a, far, a, b], 'neither the session nor its child is asked again');
+  t.notMatch(readFileSync(join(cwd, 'out'), 'utf8'), 'no');
   await endServer(t, server);
 });
 
