@@ -7,6 +7,7 @@
  */
 import type { PlanEntry, SessionUpdate } from '@agentclientprotocol/sdk';
 import type { EventInput, TodoEntry } from '../../shared/events.ts';
+import { cleanLine } from '../../shared/clean-line.ts';
 import { sliceWhole } from '../display/title-line.ts';
 import { ContentBudget } from './size-caps.ts';
 
@@ -71,7 +72,7 @@ export class PlanView {
     if (this.#states.length > mostStates) this.#states.shift();
     const budget = new ContentBudget();
     const shown = entries.slice(0, maxEntries).map(({ content, status, priority = 'medium' }): PlanEntry => {
-      return { content: budget.take(sliceWhole(content, maxEntryLength)), priority, status };
+      return { content: budget.take(cleanLine(sliceWhole(content, maxEntryLength)) || '(no text)'), priority, status };
     });
     return [{ sessionUpdate: 'plan', entries: shown }];
   }
