@@ -1,12 +1,13 @@
 /**
  * An MCP server as a child process. Arguments: what it is like, and the file of its journal.
  *
- * `good` and `hostile` are made with the SDK, as real ones are. The others speak the protocol by hand, so that a test can
- * start many of them: `plain` has the tools `echo`, `crash`, `hang` and `giant`.
+ * `good` is made with the SDK, as real ones are. The others speak the protocol by hand, so that a test can start many of
+ * them: `plain` has the tools `echo`, `crash`, `hang` and `giant`; `hostile` lists what it should not.
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { hostile } from './mcp-tool-lists.ts';
 
 const [mode = 'good', journal] = process.argv.slice(2);
 note(`started ${process.pid}`);
@@ -31,12 +32,13 @@ switch (mode) {
     servePlainly();
     break;
   case 'plain':
+  case 'hostile':
     servePlainly();
     break;
   default: {
     const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
     const { createMcpServer } = await import('./mcp-server.ts');
-    await createMcpServer({ list: mode === 'hostile' ? 'hostile' : 'good', journal }).connect(new StdioServerTransport());
+    await createMcpServer({ journal }).connect(new StdioServerTransport());
   }
 }
 
@@ -50,6 +52,7 @@ function servePlainly(): void {
     }
     if (method === 'tools/list') {
       const inputSchema = { type: 'object', properties: { text: { type: 'string' } } };
+      if (mode === 'hostile') return answer({ tools: hostile });
       answer({ tools: ['echo', 'crash', 'hang', 'giant'].map((name) => ({ name, description: `Tool ${name}.`, inputSchema })) });
     }
     if (method === 'tools/call') call(params.name, params.arguments, answer);
@@ -58,8 +61,11 @@ function servePlainly(): void {
 
 function call(name: string, args: { readonly text?: string }, answer: (result: object) => void): void {
   note(name);
-  if (name === 'echo') answer({ content: [{ type: 'text', text: String(args.text) }] });
-  if (name === 'crash') process.exit(3);
+  if (name === 'echo' || name === 'good') answer({ content: [{ type: 'text', text: String(args.text) }] });
+  if (name === 'crash') {
+    process.stderr.write(`going down with ${process.env['SERVER_TOKEN']}\n`);
+    process.exit(3);
+  }
   if (name === 'giant') {
     process.stdout.write('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"');
     flood('x'.repeat(64 * 1024));

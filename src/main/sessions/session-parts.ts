@@ -37,7 +37,7 @@ export interface SessionParts {
   /** How many work for another one now. */
   readonly delegated: () => number;
   /** MCP servers of sessions that are on no thread. */
-  readonly mcp?: Pick<McpHold, 'openAhead' | 'release'>;
+  readonly mcp?: Pick<McpHold, 'openAhead' | 'ownMark' | 'release'>;
 }
 
 export interface SessionIdentity {

@@ -239,11 +239,12 @@ export class Session {
 
   /** The first attach of a stored session. */
   async #open(): Promise<AttachedSession> {
-    const { id, paths } = this.identity;
+    const { id, paths, workspace } = this.identity;
     // Only a server that was killed leaves its lock; who attaches the session has taken it over.
     const wasLeftLocked = existsSync(paths.lock);
     const attached = await this.#attach();
-    if (wasLeftLocked) endOrphans(id);
+    // MCP servers outlive a thread, so those of a server that was killed may be there without a lock.
+    if (wasLeftLocked || workspace?.mcpServers !== undefined) endOrphans(id, this.#parts.mcp?.ownMark);
     return attached;
   }
 

@@ -42,6 +42,11 @@ export class BrokerThread {
     this.#options = options;
   }
 
+  /** Every child of this server carries it in its environment. */
+  get mark(): string {
+    return this.#mark;
+  }
+
   /** Process groups that live, with their owners. */
   get liveGroups(): ReadonlyMap<number, string> {
     return this.#groups;

@@ -6,8 +6,13 @@
  */
 import { markedProcesses, signalProcess } from '../../shared/process-table.ts';
 
-/** Kills them without asking: who would have waited for their end is gone. Looks at every process once, some milliseconds. */
-export function endOrphans(sessionId: string): void {
+/**
+ * Kills them without asking: who would have waited for their end is gone. What carries `ownMark` belongs to this server, and is
+ * left alone. Looks at every process once, some milliseconds.
+ */
+export function endOrphans(sessionId: string, ownMark?: string): void {
   // Its MCP servers carry the id with a word before it.
-  for (const { pid } of markedProcesses(`${sessionId};`)) signalProcess(pid, 'SIGKILL');
+  for (const { pid, environment } of markedProcesses(`${sessionId};`)) {
+    if (ownMark === undefined || !environment.includes(`${ownMark}/`)) signalProcess(pid, 'SIGKILL');
+  }
 }

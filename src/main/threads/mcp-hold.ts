@@ -10,12 +10,17 @@ import type { SessionPlace } from './session-task.ts';
 type Place = Pick<SessionPlace, 'cwd' | 'paths' | 'workspace'> & { readonly id: string };
 
 export class McpHold {
-  readonly #broker: Pick<BrokerThread, 'api' | 'releaseOwner'>;
+  readonly #broker: Pick<BrokerThread, 'api' | 'mark' | 'releaseOwner'>;
   readonly #times: McpTimes;
 
-  constructor(broker: Pick<BrokerThread, 'api' | 'releaseOwner'>, { connectMs, callMs, idleMs }: McpTimes) {
+  constructor(broker: Pick<BrokerThread, 'api' | 'mark' | 'releaseOwner'>, { connectMs, callMs, idleMs }: McpTimes) {
     this.#broker = broker;
     this.#times = { connectMs, callMs, idleMs };
+  }
+
+  /** By which the processes of this server are known. */
+  get ownMark(): string {
+    return this.#broker.mark;
   }
 
   /** Waits for nothing. The broker starts them only where there is room for that; whoever attaches the session asks again. */

@@ -12,6 +12,11 @@ export interface StoredToolSchema {
   readonly parameters: object;
 }
 
+interface KeptTools {
+  schemas(): readonly StoredToolSchema[];
+  hash(): string;
+}
+
 const hashPattern = /^[0-9a-f]{16}$/;
 /** What this process has written or found. */
 const kept = new Set<string>();
@@ -20,17 +25,20 @@ function pathFor(logPath: string, hash: string): string | undefined {
   return hashPattern.test(hash) ? join(dirname(dirname(logPath)), 'tools', `${hash}.json`) : undefined;
 }
 
-/** Writes the schemas unless they are there. Never throws: a disk that refuses is noticed by the log itself. */
-export function keepToolSchemas(logPath: string, hash: string, schemas: readonly StoredToolSchema[]): void {
+/**
+ * Writes the schemas unless they are there, or the tools have become others meanwhile. Never throws: a disk that refuses is noticed by
+ * the log itself.
+ */
+export function keepToolSchemas(logPath: string, hash: string, tools: KeptTools): void {
   const path = pathFor(logPath, hash);
-  if (path === undefined || kept.has(path)) return;
+  if (path === undefined || kept.has(path) || tools.hash() !== hash) return;
   kept.add(path);
   try {
     if (existsSync(path)) return;
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     // Others may write the same at the same moment: each puts a whole file in place.
     const draft = `${path}.${process.pid}-${performance.now()}`;
-    writeFileSync(draft, JSON.stringify(schemas), { mode: 0o600, flag: 'wx' });
+    writeFileSync(draft, JSON.stringify(tools.schemas()), { mode: 0o600, flag: 'wx' });
     renameSync(draft, path);
   } catch {
     // An aid, see above.

@@ -146,7 +146,10 @@ const longestWord = 60;
 
 /** A server or a tool that is not what it was needs a new word. */
 function mcpGrant({ server, tool, print }: McpAccess): Grant {
-  return { key: JSON.stringify(['mcp', server, tool, print]), scope: `${tool.slice(0, longestWord)} of the MCP server ${server.slice(0, longestWord)}` };
+  return {
+    key: JSON.stringify(['mcp', server, tool, print]),
+    scope: `${tool.slice(0, longestWord)} of the MCP server ${server.slice(0, longestWord)}`,
+  };
 }
 
 /** These very paths together, wherever links lead. */

@@ -95,7 +95,7 @@ export class AttachedAgent implements SessionApi {
         this.#mcp.observe(event);
         screen.show(event);
         this.#tracer?.take(event);
-        if (event.type === 'request/header') keepToolSchemas(task.logPath, event.data.toolsHash, this.#tools.schemas());
+        if (event.type === 'request/header') keepToolSchemas(task.logPath, event.data.toolsHash, this.#tools);
       },
       showChunk: (chunk) => screen.showChunk(chunk),
     });

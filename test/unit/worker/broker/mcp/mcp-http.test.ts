@@ -26,8 +26,8 @@ t.test('servers over HTTP are connected to, called, and left in order', async (t
     remote('http', 'stranger', http.url, { Authorization: 'Bearer wrong-canary-2' }),
     remote('http', 'nobody', `${gone.url}?token=canary-query-3`),
   ]);
-  t.match(await rig.settled('new'), { state: 'connected', tools: { length: 13 } });
-  t.match(await rig.settled('old'), { state: 'connected', tools: { length: 13 } });
+  t.match(await rig.settled('new'), { state: 'connected', tools: { length: 12 } });
+  t.match(await rig.settled('old'), { state: 'connected', tools: { length: 12 } });
   const refused = [await rig.settled('stranger'), await rig.settled('nobody')];
   t.match(refused, [
     { state: 'failed', error: /not you \(HTTP 401\)/ },

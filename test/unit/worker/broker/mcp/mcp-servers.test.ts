@@ -21,7 +21,7 @@ t.test('a server on stdio is connected to, listed, called, cancelled, and gone w
   t.match((await rig.broker.awaitMcp('s1', 0, 0)).servers, [{ name: 'one', state: 'connecting', tools: [] }], 'nobody waits for it');
   const status = await rig.settled('one');
   t.match(status, { state: 'connected', leftOut: [], error: undefined });
-  t.equal(status.tools.length, 13, 'both pages were read');
+  t.equal(status.tools.length, 12, 'both pages were read');
   t.match(
     status.tools.find(({ name }) => name === 'echo'),
     {
@@ -80,30 +80,33 @@ t.test('a server on stdio is connected to, listed, called, cancelled, and gone w
     t.match(await rig.call('one', 'added'), { text: 'the new tool' });
   });
 
-  await t.test('a crash fails the call, and the next call starts it again', async (t) => {
-    const crash = await rig.call('one', 'crash');
-    t.match(crash, {
-      kind: 'failed',
-      code: 'MCP_FAILED',
-      text: /broke during the call: it exited with code 3\ngoing down with \[redacted\]/,
-    });
-    t.match(await rig.status('one', ({ state }) => state === 'ended'), { tools: { length: status.tools.length + 1 }, error: /code 3/ });
-    t.same(await rig.call('one', 'echo', { text: 'again' }), { kind: 'result', text: 'again', isError: false });
-    t.match(await rig.settled('one', ['ended', 'connecting']), { state: 'connected' });
-    t.equal(rig.journal('one').filter((line) => line.startsWith('started')).length, 2);
-    await rig.call('one', 'crash');
-    const soon = await rig.call('one', 'echo', { text: 'x' });
-    t.match(
-      soon,
-      { kind: 'failed', code: 'MCP_UNAVAILABLE', text: /not started again for 1 s/ },
-      'one that keeps ending is left alone for a while',
-    );
-  });
-
   await rig.broker.releaseOwner('s1');
   t.same(rig.living(), []);
   t.match(await rig.broker.awaitMcp('s1', 0, 1000), { closed: true, servers: [] });
   t.match(await rig.call('one', 'echo'), { kind: 'failed', code: 'MCP_UNAVAILABLE' });
+});
+
+t.test('a crash fails the call, and the next call starts the server again', async (t) => {
+  const rig = mcpRig(t);
+  await rig.open([rig.stdio('one', 'plain', { env: { SERVER_TOKEN: 'canary-token-1' } })]);
+  await rig.settled('one');
+  const crash = await rig.call('one', 'crash');
+  t.match(crash, {
+    kind: 'failed',
+    code: 'MCP_FAILED',
+    text: /broke during the call: it exited with code 3\ngoing down with \[redacted\]/,
+  });
+  t.match(await rig.status('one', ({ state }) => state === 'ended'), { tools: { length: 4 }, error: /code 3/ });
+  t.same(await rig.call('one', 'echo', { text: 'again' }), { kind: 'result', text: 'again', isError: false });
+  t.match(await rig.settled('one', ['ended', 'connecting']), { state: 'connected' });
+  t.equal(rig.journal('one').filter((line) => line.startsWith('started')).length, 2);
+  await rig.call('one', 'crash');
+  const soon = await rig.call('one', 'echo', { text: 'x' });
+  t.match(
+    soon,
+    { kind: 'failed', code: 'MCP_UNAVAILABLE', text: /not started again for 1 s/ },
+    'one that keeps ending is left alone for a while',
+  );
 });
 
 t.test('servers that do not start, say why, and hold up nobody', async (t) => {
@@ -144,7 +147,7 @@ t.test('hostile tools are left out or made harmless, each by itself', async (t) 
   const { tools, leftOut } = await rig.settled('evil');
   t.same(
     tools.map(({ name }) => name),
-    ['circle', 'good', `long_${'x'.repeat(100)}`, 'slow_pattern', 'with spaces/and: signs', 'with spaces/and; signs'],
+    ['circle', 'good', 'hang', `long_${'x'.repeat(100)}`, 'slow_pattern', 'with spaces/and: signs', 'with spaces/and; signs'],
   );
   const good = tools.find(({ name }) => name === 'good');
   t.equal(good?.description, 'Fine. red');
