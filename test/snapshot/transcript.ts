@@ -5,7 +5,7 @@
  * is shown again is cut into chunks by time, so its neighbouring chunks are joined; live chunks are as the model sent them. Calls that
  * run side by side start in any order, so their updates are put into the order of the calls.
  */
-import { mergedUpdates } from '../support/merged-updates.ts';
+import { mergedUpdates, settledCards } from '../support/merged-updates.ts';
 import { projectRoot } from '../support/server-process.ts';
 import type { Played, ReceivedFrame } from './play.ts';
 
@@ -17,7 +17,7 @@ export function transcript(played: Played): string[] {
   return names.flatMap((name) => {
     const own = played.received.filter(({ session }) => session === name);
     const scrub = new Scrubber(played);
-    return inCallOrder(joinReplays(own)).map((received) => scrub.line(received));
+    return inCallOrder(joinReplays(settled(own))).map((received) => scrub.line(received));
   });
 }
 
@@ -43,6 +43,14 @@ function joinReplays(all: readonly ReceivedFrame[]): ReceivedFrame[] {
     at = end;
   }
   return joined;
+}
+
+/** Whether a call was shown before it was whole, and a command before it had ended, hangs on the machine. */
+function settled(all: readonly ReceivedFrame[]): ReceivedFrame[] {
+  return settledCards(all, {
+    updateOf: ({ frame }) => (frame.method === 'session/update' ? frame.params.update : undefined),
+    withUpdate,
+  });
 }
 
 function withUpdate(received: ReceivedFrame, update: object): ReceivedFrame {
@@ -115,17 +123,19 @@ class Scrubber {
 
   #scrub(json: string): string {
     const { sessions, workspace, stateDir } = this.#played;
-    return json
-      .replaceAll(workspace, '<workspace>')
-      .replaceAll(stateDir, '<state>')
-      .replaceAll(projectRoot, '<project>/')
-      .replace(uuid, (id) => (sessions.has(id) ? `<${sessions.get(id)}>` : this.#id(id)))
-      .replace(/("agentInfo":\{[^}]*"version":)"[^"]*"/, '$1"<version>"')
-      .replace(/"(elapsedMs|firstTokenMs)":\d+/g, '"$1":"<ms>"')
-      .replace(/"updatedAt":"[^"]*"/g, '"updatedAt":"<time>"')
-      // The length of the workspace's path is part of it.
-      .replace(/("sessionUpdate":"usage_update","used":)\d+/g, '$1"<tokens>"')
-      .replace(/starts in [\d.]+ s;/g, 'starts in <n> s;');
+    return (
+      json
+        .replaceAll(workspace, '<workspace>')
+        .replaceAll(stateDir, '<state>')
+        .replaceAll(projectRoot, '<project>/')
+        .replace(uuid, (id) => (sessions.has(id) ? `<${sessions.get(id)}>` : this.#id(id)))
+        .replace(/("agentInfo":\{[^}]*"version":)"[^"]*"/, '$1"<version>"')
+        .replace(/"(elapsedMs|firstTokenMs)":\d+/g, '"$1":"<ms>"')
+        .replace(/"updatedAt":"[^"]*"/g, '"updatedAt":"<time>"')
+        // The length of the workspace's path is part of it.
+        .replace(/("sessionUpdate":"usage_update","used":)\d+/g, '$1"<tokens>"')
+        .replace(/starts in [\d.]+ s;/g, 'starts in <n> s;')
+    );
   }
 
   #id(id: string): string {

@@ -10,10 +10,23 @@ export type Chunk = Pick<EventData['assistant/chunk'], 'kind' | 'messageId' | 't
 
 /** UTF-16 units that wait for one frame; more of them begin the next one. */
 const longestFrame = 32 * 1024;
+/** What a delta that waits takes of the memory beside its text, in bytes. */
+const bytesPerDelta = 64;
+
+/** Deltas of one message that have waited, and what they were counted as. */
+export interface WaitedChunk {
+  readonly chunk: Chunk;
+  readonly cost: number;
+}
+
+/** What a delta counts as while it waits. */
+export function waitingCost({ text }: Chunk): number {
+  return text.length + bytesPerDelta;
+}
 
 export class ChunkSource {
   readonly #frame: (chunk: Chunk) => string;
-  #waiting: Chunk | undefined;
+  #waiting: WaitedChunk | undefined;
 
   /** @param frame the frame of a chunk, LF included; an empty text for one that is not shown */
   constructor(frame: (chunk: Chunk) => string) {
@@ -30,21 +43,22 @@ export class ChunkSource {
   }
 
   /** Lets a chunk wait; gives what waited before it where the two are not of one frame. */
-  add(chunk: Chunk): Chunk | undefined {
+  add(chunk: Chunk): WaitedChunk | undefined {
     const before = this.#waiting;
-    if (before === undefined || !continues(before, chunk)) {
-      this.#waiting = chunk;
+    const cost = waitingCost(chunk);
+    if (before === undefined || !continues(before.chunk, chunk)) {
+      this.#waiting = { chunk, cost };
       return before;
     }
-    this.#waiting = { ...before, text: before.text + chunk.text };
+    this.#waiting = { chunk: { ...before.chunk, text: before.chunk.text + chunk.text }, cost: before.cost + cost };
     return undefined;
   }
 
   /** What waits; nothing waits afterwards. */
-  take(): Chunk | undefined {
-    const chunk = this.#waiting;
+  take(): WaitedChunk | undefined {
+    const waited = this.#waiting;
     this.#waiting = undefined;
-    return chunk;
+    return waited;
   }
 }
 

@@ -14,7 +14,7 @@ import {
   type DataBatch,
   threadCreditBytes,
 } from '../../shared/thread-protocol.ts';
-import type { Chunk, ChunkSource } from './chunk-source.ts';
+import { type Chunk, type ChunkSource, type WaitedChunk, waitingCost } from './chunk-source.ts';
 import { WriterQueue } from './writer-queue.ts';
 
 /** The part of a MessagePort that the outbox uses. */
@@ -36,8 +36,8 @@ export class ThreadOutbox {
   readonly #behind = new Set<ChunkSource>();
   /** With less credit than this the client is behind. Above it, what is written may not have been told yet. */
   readonly #enoughCredit: number;
-  /** In the sources, not posted yet; counted against the credit. */
-  #waitingChars = 0;
+  /** Of what is in the sources, not posted yet; counted against the credit. */
+  #waitingCost = 0;
   #credit: number;
   #text = '';
   #frames = 0;
@@ -62,7 +62,7 @@ export class ThreadOutbox {
 
   /** Whether the client keeps up with what was posted: then nothing is held back here. */
   get keepsUp(): boolean {
-    return this.#credit + this.#waitingChars >= this.#enoughCredit;
+    return this.#credit + this.#waitingCost >= this.#enoughCredit;
   }
 
   /**
@@ -75,8 +75,9 @@ export class ThreadOutbox {
       return;
     }
     const ready = source.add(chunk);
-    this.#credit -= chunk.text.length;
-    this.#waitingChars += chunk.text.length;
+    const cost = waitingCost(chunk);
+    this.#credit -= cost;
+    this.#waitingCost += cost;
     this.#behind.add(source);
     if (ready !== undefined) this.#appendWaited(source, ready);
   }
@@ -146,15 +147,15 @@ export class ThreadOutbox {
     const sources = [...this.#behind];
     this.#behind.clear();
     for (const source of sources) {
-      const chunk = source.take();
-      if (chunk !== undefined) this.#appendWaited(source, chunk);
+      const waited = source.take();
+      if (waited !== undefined) this.#appendWaited(source, waited);
     }
   }
 
-  /** A frame takes its own credit; the text has taken some while it waited. */
-  #appendWaited(source: ChunkSource, chunk: Chunk): void {
-    this.#credit += chunk.text.length;
-    this.#waitingChars -= chunk.text.length;
+  /** A frame takes its own credit; its deltas have taken some while they waited. */
+  #appendWaited(source: ChunkSource, { chunk, cost }: WaitedChunk): void {
+    this.#credit += cost;
+    this.#waitingCost -= cost;
     this.#append(source.frame(chunk));
   }
 
