@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { EventInput, LogEvent } from '../../../../src/shared/events.ts';
+import type { EventInput } from '../../../../src/shared/events.ts';
 import type { DataBatch } from '../../../../src/shared/thread-protocol.ts';
 import { ThreadOutbox } from '../../../../src/worker/outbox/thread-outbox.ts';
 import { Projector } from '../../../../src/worker/projection/projector.ts';
@@ -34,7 +34,7 @@ function rig(options: { profile?: 'editor' | 'automation'; maxUpdatesPerSecond?:
         .map((line) => JSON.parse(line).params.update),
     );
   };
-  const show = (event: EventInput): void => screen.show({ ...event, seq: 0, time: 0 } as LogEvent);
+  const show = (event: EventInput): void => screen.show({ ...event, seq: 0, time: 0 });
   return { screen, show, updates, cards: () => batches.flatMap(({ cards }) => cards) };
 }
 
