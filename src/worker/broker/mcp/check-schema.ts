@@ -119,7 +119,8 @@ function copyType(member: unknown): JsonValue {
 }
 
 function copyNames(member: unknown): JsonValue {
-  if (!Array.isArray(member)) throw new Refused('its schema requires something that is not a list of names');
+  // Of an older draft, where it stood with each property.
+  if (!Array.isArray(member)) return [];
   return member.map((name) => propertyName(name));
 }
 
