@@ -119,7 +119,7 @@ export const metrics: readonly MetricSpec[] = [
     },
     ['kind'],
   ),
-  counter('dsh_acp_cost_usd_total', 'US dollars of ended turns, by the configured prices.', ({ totals }) => one(totals.costUsd)),
+  counter('dsh_acp_cost_usd_total', 'US dollars of ended turns, by the prices that hold.', ({ totals }) => one(totals.costUsd)),
   counter(
     'dsh_acp_permission_requests_total',
     'Permission requests to the client, by how they ended: selected, cancelled, unavailable.',
