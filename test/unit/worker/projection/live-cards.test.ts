@@ -302,7 +302,7 @@ t.test('whatever was shown live besides the log, a client ends with the same scr
         throw new Error('a discarded draft is not ended in words');
       return JSON.stringify(shown.view((id) => replayed.cards.has(id)).map(sorted)) === JSON.stringify(replayed.view().map(sorted));
     }),
-    { numRuns: 150 },
+    { numRuns: 80 },
   );
 });
 

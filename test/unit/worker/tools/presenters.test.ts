@@ -89,7 +89,7 @@ for (const tool of tools) {
         if (view.card === 'diff' && !view.diffs.every(({ path }) => isAbsolute(path))) throw new Error('a relative diff');
         checkFrames(tool, args, outcome, draft);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 }
