@@ -4,7 +4,10 @@
  */
 import type { EventData } from '../../shared/events.ts';
 import type { LastingAnswer } from '../../shared/permission/grants-file.ts';
+import { askOnce } from './ask-once.ts';
 import { type LastingGrants, noAnswers } from './workspace-grants.ts';
+
+const longestWaitMs = 2000;
 
 type Outcome = EventData['permission/decided']['outcome'];
 export type KeptRejection = { readonly outcome: Extract<Outcome, 'reject-always' | 'reject-session'>; readonly grant: string };
@@ -43,9 +46,13 @@ export class KeptAnswers {
     return this.#current.allowed.has(key) ? 'allow-always' : undefined;
   }
 
-  /** Keeps an answer and says how long it holds. Never rejects. */
-  async keep(answer: LastingAnswer, key: string): Promise<Outcome> {
-    if ((await this.#lasting?.add(answer, key)) === true) return answer === 'allow' ? 'allow-always' : 'reject-always';
+  /**
+   * Keeps an answer and says how long it is known to hold. Never rejects; waits neither for a slow disk nor beyond `signal`, since the
+   * decision must be on record before its turn ends.
+   */
+  async keep(answer: LastingAnswer, key: string, signal: AbortSignal): Promise<Outcome> {
+    const added = await askOnce(async () => await this.#lasting?.add(answer, key), { signal, timeoutMs: longestWaitMs });
+    if (added.kind === 'answered' && added.answer === true) return answer === 'allow' ? 'allow-always' : 'reject-always';
     (answer === 'allow' ? this.#allowed : this.#rejected).add(key);
     return answer === 'allow' ? 'allow-session' : 'reject-session';
   }

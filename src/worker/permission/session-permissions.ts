@@ -5,19 +5,12 @@
  * Lasting answers belong to the workspace. Those that could not be kept there live in the log, from which
  * {@link SessionPermissions.observe} learns them.
  */
-import { setImmediate } from 'node:timers/promises';
-import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientprotocol/sdk';
-import type { EventData, EventInput, PermissionMode } from '../../shared/events.ts';
-import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
-import type { Journal } from '../agent/journal.ts';
-import { titleLine } from '../display/title-line.ts';
+import type { EventInput, PermissionMode } from '../../shared/events.ts';
 import type { RestoreVerdict } from '../undo/restored-files.ts';
-import { type AskOutcome, askOnce } from './ask-once.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
-import { askedByPolicy, denied, deniedByPolicy, networkNotCut, type Refusal, reasonOfRule, refusals } from './permission-texts.ts';
+import { askedByPolicy, denied, deniedByPolicy, networkNotCut, reasonOfRule, refusals } from './permission-texts.ts';
 import {
   decideAccess,
-  type Grant,
   grantFor,
   pathGrant,
   type PolicyContext,
@@ -26,15 +19,13 @@ import {
 } from '../../shared/permission/mode-policy.ts';
 import { type RuledCall, type RuleVerdict, strictest } from '../../shared/permission/compiled-policy.ts';
 import { fallbackRuleName } from '../../shared/policy-rules.ts';
-import { hiddenPlaces } from './hidden-places.ts';
+import { CallQuestions, type CallQuestionsOptions } from './call-questions.ts';
 import { KeptAnswers, type KeptRejection } from './kept-answers.ts';
-import { nothingLasts, optionIds, permissionOptions, type PermissionOptions, whatLasts } from './permission-options.ts';
 import { resolveAccess } from './resolve-access.ts';
 import { undoToolName, undoVerdict } from './undo-verdict.ts';
 import type { LastingGrants } from './workspace-grants.ts';
 
-export interface SessionPermissionsOptions {
-  readonly sessionId: string;
+export interface SessionPermissionsOptions extends CallQuestionsOptions {
   /** The session's canonical working directory. */
   readonly cwd: string;
   /** The workspace: canonical, `cwd` among them; `cwd` alone when absent. */
@@ -42,14 +33,6 @@ export interface SessionPermissionsOptions {
   readonly mode: PermissionMode;
   /** `0` waits for as long as the client takes. */
   readonly timeoutMs: number;
-  readonly journal: Pick<Journal, 'append'>;
-  readonly ask: (request: PermissionRequest) => Promise<PermissionAnswer>;
-  /** Takes an open question back. What becomes of it is of no interest here. */
-  readonly withdraw: (requestKey: string) => Promise<void> | void;
-  /** Posts what is gathered; gives the number of the batch that holds the call's `tool_call`. */
-  readonly flush: () => number;
-  /** The self-contained `toolCall` of a request, as the projection makes it. */
-  readonly toolCall: (call: PermissionCall, reason: string | undefined) => ToolCallUpdate;
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories?: readonly string[];
   /** The policies of the server and of the session, as far as there are any. */
@@ -65,12 +48,14 @@ export interface SessionPermissionsOptions {
 export class SessionPermissions implements PermissionGate {
   readonly #options: SessionPermissionsOptions;
   readonly #kept: KeptAnswers;
+  readonly #questions: CallQuestions;
   #mode: PermissionMode;
-  #asked = 0;
 
   constructor(options: SessionPermissionsOptions) {
     this.#options = options;
     this.#kept = new KeptAnswers(options.lasting);
+    const offersLasting = options.lasting !== undefined && options.offersGrants !== false;
+    this.#questions = new CallQuestions(options, { kept: this.#kept, places: this.#places, offersLasting });
     this.#mode = options.mode;
   }
 
@@ -99,7 +84,7 @@ export class SessionPermissions implements PermissionGate {
     try {
       const access = await resolveAccess(call.access, hasPolicy);
       const rejected = hasRejections ? this.#rejectionOf(call, access) : undefined;
-      if (rejected !== undefined) return this.#refuse(call, { ...rejected, by: 'grant' }, refusals.keptRejection);
+      if (rejected !== undefined) return this.#questions.refuse(call, { ...rejected, by: 'grant' }, refusals.keptRejection);
       return hasPolicy ? await this.#decideByPolicy(mode, call, access, signal) : await this.#decideByMode(mode, call, access, signal);
     } catch {
       // Above all a log that refuses the entry. A decision that is not on record is not a yes.
@@ -149,15 +134,16 @@ export class SessionPermissions implements PermissionGate {
     signal: AbortSignal,
   ): Promise<PermissionDecision> {
     const refusal = refusedByMode(mode, access);
-    if (refusal !== undefined) return this.#refuse(call, { outcome: 'reject', by: 'mode' }, denied(refusal));
+    if (refusal !== undefined) return this.#questions.refuse(call, { outcome: 'reject', by: 'mode' }, denied(refusal));
     const verdict = strictest(this.#policies.map((policy) => policy.decide({ toolName: call.toolName, access })));
     // Nothing is touched, and no rule speaks of it; on record all the same.
     if (verdict === undefined) return this.#allowByRule(call, fallbackRuleName);
     const { rule } = verdict;
-    if (verdict.action === 'deny') return this.#refuse(call, { outcome: 'reject', by: 'policy', rule }, deniedByPolicy(rule, verdict.why));
+    if (verdict.action === 'deny')
+      return this.#questions.refuse(call, { outcome: 'reject', by: 'policy', rule }, deniedByPolicy(rule, verdict.why));
     const network = access.kind === 'execute' ? verdict.network : undefined;
     if (network === 'none' && (await this.#options.canCutNetwork?.()) !== true) {
-      return this.#refuse(call, { outcome: 'reject', by: 'policy', rule }, networkNotCut(rule));
+      return this.#questions.refuse(call, { outcome: 'reject', by: 'policy', rule }, networkNotCut(rule));
     }
     if (signal.aborted) return refusals.cancelled;
     const decision = verdict.action === 'allow' ? this.#allowByRule(call, rule) : await this.#askByRule(call, access, verdict, signal);
@@ -165,7 +151,7 @@ export class SessionPermissions implements PermissionGate {
   }
 
   #allowByRule(call: PermissionCall, rule: string): PermissionDecision {
-    this.#logDecision(call, { outcome: 'allow-once', by: 'policy', rule });
+    this.#questions.record(call, { outcome: 'allow-once', by: 'policy', rule });
     return { allowed: true };
   }
 
@@ -174,11 +160,11 @@ export class SessionPermissions implements PermissionGate {
     const grant = grantFor(access, call.toolName);
     const outcome = this.#kept.allowanceOf(grant.key);
     if (outcome !== undefined) {
-      this.#logDecision(call, { outcome, by: 'grant', rule, grant: grant.key });
+      this.#questions.record(call, { outcome, by: 'grant', rule, grant: grant.key });
       return { allowed: true };
     }
     const timeoutMs = verdict.askTimeoutMs ?? this.#options.timeoutMs;
-    const answer = await this.#ask(call, { why: reasonOfRule(rule, verdict.why), access, grant, rule, timeoutMs }, signal);
+    const answer = await this.#questions.ask(call, { why: reasonOfRule(rule, verdict.why), access, grant, rule, timeoutMs }, signal);
     return answer.allowed || answer === refusals.cancelled ? answer : askedByPolicy(answer, rule);
   }
 
@@ -193,104 +179,17 @@ export class SessionPermissions implements PermissionGate {
       case 'allow':
         return { allowed: true };
       case 'granted':
-        this.#logDecision(call, { outcome: this.#kept.allowanceOf(verdict.key) ?? 'allow-always', by: 'grant', grant: verdict.key });
+        this.#questions.record(call, { outcome: this.#kept.allowanceOf(verdict.key) ?? 'allow-always', by: 'grant', grant: verdict.key });
         return { allowed: true };
       case 'deny':
-        this.#logDecision(call, { outcome: 'reject', by: 'mode' });
+        this.#questions.record(call, { outcome: 'reject', by: 'mode' });
         return denied(verdict.text);
       case 'ask':
         return signal.aborted
           ? refusals.cancelled
-          : await this.#ask(call, { ...verdict, access, timeoutMs: this.#options.timeoutMs }, signal);
+          : await this.#questions.ask(call, { ...verdict, access, timeoutMs: this.#options.timeoutMs }, signal);
       default:
         return refusals.fault;
     }
   }
-
-  async #ask(call: PermissionCall, question: Question, signal: AbortSignal): Promise<PermissionDecision> {
-    const { journal, flush, sessionId } = this.#options;
-    const options = await this.#offered(question);
-    if (signal.aborted) return refusals.cancelled;
-    const rejected = this.#kept.rejectionOf([question.grant.key]);
-    if (rejected !== undefined) return this.#refuse(call, { ...rejected, by: 'grant' }, refusals.keptRejection);
-    const why = [question.why, hiddenPlaces(call.view, question.access)].filter((part) => part !== undefined).join(' ');
-    const toolCall = this.#options.toolCall(call, why === '' ? undefined : why);
-    const title = titleLine(call.view.title, call.toolName);
-    journal.append({ type: 'permission/asked', data: { turn: call.turn, callId: call.callId, title } });
-    this.#asked += 1;
-    const requestKey = `${call.turn}:${this.#asked}:${call.callId}`;
-    const params: RequestPermissionRequest = { sessionId, toolCall, options };
-    const request: PermissionRequest = { sessionId, requestKey, params, afterBatch: flush() };
-    const outcome = await askOnce(() => this.#options.ask(request), { signal, timeoutMs: question.timeoutMs });
-    if (outcome.kind !== 'answered') this.#withdraw(requestKey);
-    const answer = outcome.kind === 'answered' ? outcome.answer : undefined;
-    // With the cancel of the turn clients answer so, too, and that comes over another port.
-    if (answer?.outcome === 'cancelled') await setImmediate();
-    return await this.#settle(call, question, { options, outcome: signal.aborted ? { kind: 'aborted' } : outcome });
-  }
-
-  async #settle(call: PermissionCall, { grant, rule }: Question, { options, outcome }: Settled): Promise<PermissionDecision> {
-    const asked = rule === undefined ? {} : { rule };
-    if (outcome.kind === 'aborted') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.cancelled);
-    if (outcome.kind === 'timeout') return this.#refuse(call, { outcome: 'unavailable', by: 'timeout', ...asked }, refusals.timeout);
-    const answer = outcome.kind === 'failed' ? undefined : outcome.answer;
-    if (answer?.outcome === 'cancelled') return this.#refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.unanswered);
-    const chosen = answer?.outcome === 'selected' ? options.find((option) => option.optionId === answer.optionId) : undefined;
-    switch (chosen?.optionId ?? 'none') {
-      case optionIds.allowOnce:
-        this.#logDecision(call, { outcome: 'allow-once', by: 'client', ...asked });
-        return { allowed: true };
-      case optionIds.allowAlways:
-        this.#logDecision(call, { outcome: await this.#kept.keep('allow', grant.key), by: 'client', ...asked, grant: grant.key });
-        return { allowed: true };
-      case optionIds.rejectOnce:
-        return this.#refuse(call, { outcome: 'reject', by: 'client', ...asked }, refusals.rejected);
-      case optionIds.rejectAlways: {
-        const outcome = await this.#kept.keep('reject', grant.key);
-        return this.#refuse(call, { outcome, by: 'client', ...asked, grant: grant.key }, refusals.rejectedForGood);
-      }
-      default:
-        return this.#refuse(call, { outcome: 'unavailable', by: 'client', ...asked }, refusals.unavailable);
-    }
-  }
-
-  async #offered({ access, grant }: Question): Promise<PermissionOptions> {
-    const { lasting, offersGrants } = this.#options;
-    const canLast = lasting !== undefined && offersGrants !== false;
-    return permissionOptions(grant, canLast ? await whatLasts(access, grant, this.#places) : nothingLasts);
-  }
-
-  #refuse(call: PermissionCall, decision: Decision, refusal: Refusal): Refusal {
-    this.#logDecision(call, decision);
-    return refusal;
-  }
-
-  #logDecision(call: PermissionCall, decision: Decision): void {
-    this.#options.journal.append({ type: 'permission/decided', data: { turn: call.turn, callId: call.callId, ...decision } });
-  }
-
-  #withdraw(requestKey: string): void {
-    // The question no longer counts, whether or not the client hears of it.
-    void Promise.resolve()
-      .then(() => this.#options.withdraw(requestKey))
-      .catch(() => undefined);
-  }
-}
-
-interface Question {
-  readonly why: string | undefined;
-  readonly access: ResolvedAccess;
-  readonly grant: Grant;
-  /** The rule that demands the question. */
-  readonly rule?: string;
-  /** `0` waits for as long as the client takes. */
-  readonly timeoutMs: number;
-}
-
-type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant' | 'rule'>;
-
-interface Settled {
-  /** What was offered. */
-  readonly options: PermissionOptions;
-  readonly outcome: AskOutcome;
 }

@@ -22,7 +22,6 @@ import { WorkspaceGrants } from '../../../../src/worker/permission/workspace-gra
 import type { ToolAccess } from '../../../../src/worker/tools/tool.ts';
 import { memoryGrants } from './memory-grants.ts';
 
-const never = new AbortController().signal;
 const run = (command: string, cwd: string): ToolAccess => ({ kind: 'execute', command, cwd });
 
 async function places(t: Test): Promise<{ state: string; ws: string }> {
@@ -55,7 +54,10 @@ function session(state: string, ws: string, answer: string, options: Partial<Ses
     ...options,
   });
   const decide = async (access: ToolAccess, toolName = 'tool') =>
-    await gate.decide({ turn: 1, callId: 'c', toolName, access, view: { card: 'generic', title: 'T' }, rawInput: {} }, never);
+    await gate.decide(
+      { turn: 1, callId: 'c', toolName, access, view: { card: 'generic', title: 'T' }, rawInput: {} },
+      new AbortController().signal,
+    );
   const outcomes = (): string[] => events.flatMap((event) => (event.type === 'permission/decided' ? [event.data.outcome] : []));
   return { gate, asked, notes, decide, outcomes, path, events };
 }
@@ -181,6 +183,28 @@ t.test('an answer that cannot be kept holds for its session, also when that come
     t.match(await again.decide(run('ls', ws)), { allowed });
     t.equal(again.asked.length, 0);
   }
+});
+
+t.test('a disk that does not answer holds no decision up beyond the end of its turn', async (t) => {
+  const { state, ws } = await places(t);
+  const lasting = { ...memoryGrants(), add: () => new Promise<boolean>(() => undefined) };
+  const one = session(state, ws, 'allow_always', { lasting });
+  const abort = new AbortController();
+  const call = {
+    turn: 1,
+    callId: 'c',
+    toolName: 'tool',
+    access: run('ls', ws),
+    view: { card: 'generic', title: 'T' },
+    rawInput: {},
+  } as const;
+  const decision = one.gate.decide(call, abort.signal);
+  while (one.asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.same(one.outcomes(), [], 'it waits for the disk');
+  abort.abort();
+  t.match(await decision, { allowed: true }, 'what runs next finds the turn ended');
+  t.same(one.outcomes(), ['allow-session']);
 });
 
 t.test('work that no person watches heeds refusals alone', async (t) => {

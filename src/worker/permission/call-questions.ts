@@ -1,0 +1,137 @@
+/**
+ * Questions to the client about calls: what each offers, and what its answer means. An answer counts for exactly the call it was
+ * asked for, and anything but a clear yes is a no; each decision is on record before it is acted on.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientprotocol/sdk';
+import type { EventData } from '../../shared/events.ts';
+import type { Grant, PolicyContext, ResolvedAccess } from '../../shared/permission/mode-policy.ts';
+import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
+import type { Journal } from '../agent/journal.ts';
+import { titleLine } from '../display/title-line.ts';
+import { type AskOutcome, askOnce } from './ask-once.ts';
+import { hiddenPlaces } from './hidden-places.ts';
+import type { KeptAnswers } from './kept-answers.ts';
+import type { PermissionCall, PermissionDecision } from './permission-gate.ts';
+import { nothingLasts, optionIds, permissionOptions, type PermissionOptions, whatLasts } from './permission-options.ts';
+import { type Refusal, refusals } from './permission-texts.ts';
+
+export interface CallQuestionsOptions {
+  readonly sessionId: string;
+  readonly journal: Pick<Journal, 'append'>;
+  readonly ask: (request: PermissionRequest) => Promise<PermissionAnswer>;
+  /** Takes an open question back. What becomes of it is of no interest here. */
+  readonly withdraw: (requestKey: string) => Promise<void> | void;
+  /** Posts what is gathered; gives the number of the batch that holds the call's `tool_call`. */
+  readonly flush: () => number;
+  /** The self-contained `toolCall` of a request, as the projection makes it. */
+  readonly toolCall: (call: PermissionCall, reason: string | undefined) => ToolCallUpdate;
+}
+
+export interface CallQuestionsParts {
+  readonly kept: KeptAnswers;
+  readonly places: Pick<PolicyContext, 'cwd' | 'roots' | 'ownDirectories'>;
+  /** `false`: only this one call is ever asked about. */
+  readonly offersLasting: boolean;
+}
+
+export interface Question {
+  readonly why: string | undefined;
+  readonly access: ResolvedAccess;
+  readonly grant: Grant;
+  /** The rule that demands the question. */
+  readonly rule?: string;
+  /** `0` waits for as long as the client takes. */
+  readonly timeoutMs: number;
+}
+
+export type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant' | 'rule'>;
+
+interface Settled {
+  /** What was offered. */
+  readonly options: PermissionOptions;
+  readonly signal: AbortSignal;
+  readonly outcome: AskOutcome;
+}
+
+export class CallQuestions {
+  readonly #options: CallQuestionsOptions;
+  readonly #parts: CallQuestionsParts;
+  #asked = 0;
+
+  constructor(options: CallQuestionsOptions, parts: CallQuestionsParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** Rejects only where the log refuses an entry. */
+  async ask(call: PermissionCall, question: Question, signal: AbortSignal): Promise<PermissionDecision> {
+    const { journal, flush, sessionId } = this.#options;
+    const options = await this.#offered(question);
+    if (signal.aborted) return refusals.cancelled;
+    const rejected = this.#parts.kept.rejectionOf([question.grant.key]);
+    if (rejected !== undefined) return this.refuse(call, { ...rejected, by: 'grant' }, refusals.keptRejection);
+    const why = [question.why, hiddenPlaces(call.view, question.access)].filter((part) => part !== undefined).join(' ');
+    const toolCall = this.#options.toolCall(call, why === '' ? undefined : why);
+    const title = titleLine(call.view.title, call.toolName);
+    journal.append({ type: 'permission/asked', data: { turn: call.turn, callId: call.callId, title } });
+    this.#asked += 1;
+    const requestKey = `${call.turn}:${this.#asked}:${call.callId}`;
+    const params: RequestPermissionRequest = { sessionId, toolCall, options };
+    const request: PermissionRequest = { sessionId, requestKey, params, afterBatch: flush() };
+    const outcome = await askOnce(() => this.#options.ask(request), { signal, timeoutMs: question.timeoutMs });
+    if (outcome.kind !== 'answered') this.#withdraw(requestKey);
+    const answer = outcome.kind === 'answered' ? outcome.answer : undefined;
+    // With the cancel of the turn clients answer so, too, and that comes over another port.
+    if (answer?.outcome === 'cancelled') await setImmediate();
+    return await this.#settle(call, question, { options, signal, outcome: signal.aborted ? { kind: 'aborted' } : outcome });
+  }
+
+  /** Puts a no on record. */
+  refuse(call: PermissionCall, decision: Decision, refusal: Refusal): Refusal {
+    this.record(call, decision);
+    return refusal;
+  }
+
+  record(call: PermissionCall, decision: Decision): void {
+    this.#options.journal.append({ type: 'permission/decided', data: { turn: call.turn, callId: call.callId, ...decision } });
+  }
+
+  async #settle(call: PermissionCall, { grant, rule }: Question, { options, signal, outcome }: Settled): Promise<PermissionDecision> {
+    const { kept } = this.#parts;
+    const asked = rule === undefined ? {} : { rule };
+    if (outcome.kind === 'aborted') return this.refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.cancelled);
+    if (outcome.kind === 'timeout') return this.refuse(call, { outcome: 'unavailable', by: 'timeout', ...asked }, refusals.timeout);
+    const answer = outcome.kind === 'failed' ? undefined : outcome.answer;
+    if (answer?.outcome === 'cancelled') return this.refuse(call, { outcome: 'cancelled', by: 'client', ...asked }, refusals.unanswered);
+    const chosen = answer?.outcome === 'selected' ? options.find((option) => option.optionId === answer.optionId) : undefined;
+    switch (chosen?.optionId ?? 'none') {
+      case optionIds.allowOnce:
+        this.record(call, { outcome: 'allow-once', by: 'client', ...asked });
+        return { allowed: true };
+      case optionIds.allowAlways:
+        this.record(call, { outcome: await kept.keep('allow', grant.key, signal), by: 'client', ...asked, grant: grant.key });
+        return { allowed: true };
+      case optionIds.rejectOnce:
+        return this.refuse(call, { outcome: 'reject', by: 'client', ...asked }, refusals.rejected);
+      case optionIds.rejectAlways: {
+        const lasting = await kept.keep('reject', grant.key, signal);
+        return this.refuse(call, { outcome: lasting, by: 'client', ...asked, grant: grant.key }, refusals.rejectedForGood);
+      }
+      default:
+        return this.refuse(call, { outcome: 'unavailable', by: 'client', ...asked }, refusals.unavailable);
+    }
+  }
+
+  async #offered({ access, grant }: Question): Promise<PermissionOptions> {
+    const { offersLasting, places } = this.#parts;
+    return permissionOptions(grant, offersLasting ? await whatLasts(access, grant, places) : nothingLasts);
+  }
+
+  #withdraw(requestKey: string): void {
+    // The question no longer counts, whether or not the client hears of it.
+    void Promise.resolve()
+      .then(() => this.#options.withdraw(requestKey))
+      .catch(() => undefined);
+  }
+}
