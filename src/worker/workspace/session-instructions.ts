@@ -141,8 +141,8 @@ export class SessionInstructions {
   }
 
   async #placesAnswer(): Promise<void> {
-    const { cwd, additionalDirectories, userFile, answers = stat } = this.#options;
-    const directories = [cwd, ...additionalDirectories, ...(userFile === undefined ? [] : [dirname(userFile)])];
+    const { cwd, additionalDirectories, answers = stat } = this.#options;
+    const directories = [cwd, ...additionalDirectories];
     // One that is gone has answered, too.
     await Promise.allSettled(directories.map((directory) => answers(directory)));
   }
