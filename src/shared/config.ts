@@ -101,8 +101,8 @@ export interface SessionSettings {
   readonly prices: Prices | undefined;
   /** The agents that this one may delegate to; without any there is no `subagent` tool. */
   readonly subagents: readonly SubagentProvider[];
-  /** `off`: what files held is not kept, and an undo concerns the conversation alone. */
-  readonly undo: 'files' | 'off';
+  /** What an undo knows of beside the conversation: what file tools change, also what commands change, or nothing. */
+  readonly undo: 'files' | 'workspace' | 'off';
   /** Whether turns are traced for OpenTelemetry. */
   readonly trace: boolean;
 }

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from './errors.ts';
 import type { SessionChoices } from './session-choices.ts';
 import type { Budget, Sampling, StoredSessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
-import type { FileSnapshotData, HistoryRewoundData, UndoStartData } from './undo-events.ts';
+import type { FileSnapshotData, HistoryRewoundData, UndoStartData, WorkspaceObservedData } from './undo-events.ts';
 
 export const logVersion = 1;
 
@@ -330,6 +330,7 @@ export interface EventData {
     readonly context?: ContextUse;
   };
   'file/snapshot': FileSnapshotData;
+  'workspace/observed': WorkspaceObservedData;
   'undo/start': UndoStartData;
   'history/rewound': HistoryRewoundData;
   /** What the session is called, on one line of at most 80 characters. The last one counts. */

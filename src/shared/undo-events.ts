@@ -26,8 +26,20 @@ export interface FileSnapshotData {
   readonly after: FileState | null;
   /** What is made for the file, outermost first. */
   readonly directories?: readonly string[];
+  /** A command, or another program, has made the change: it was found afterwards. */
+  readonly observed?: true;
   /** Why the content of `before` is not kept: this change cannot be undone. */
   readonly notKept?: 'file-too-large' | 'session-full' | 'disk';
+}
+
+/** The workspace was compared with what it was before a call. */
+export interface WorkspaceObservedData {
+  readonly turn: number;
+  readonly callId: string;
+  /** How many `file/snapshot` say what it changed. */
+  readonly changed: number;
+  /** Why they are not all, or none is known. */
+  readonly why?: string;
 }
 
 /** `redo` takes an undo, or a rewind, back. */

@@ -37,6 +37,7 @@ export const eventTypes = {
   'history/compacted': true,
   'file/snapshot': true,
   'undo/start': true,
+  'workspace/observed': true,
   'history/rewound': true,
 } as const satisfies Record<EventType, true>;
 

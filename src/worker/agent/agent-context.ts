@@ -9,6 +9,7 @@ import type { PermissionGate } from '../permission/permission-gate.ts';
 import type { SessionInstructions } from '../workspace/session-instructions.ts';
 import type { AnyTool, ToolContext } from '../tools/tool.ts';
 import type { FileSnapshots } from '../undo/file-snapshots.ts';
+import type { WorkspaceWatch } from '../undo/workspace/workspace-watch.ts';
 import type { Sleep } from './abortable-sleep.ts';
 import type { History } from './history.ts';
 import type { Inbox } from './inbox.ts';
@@ -62,6 +63,8 @@ export interface AgentDependencies {
   readonly stepNotice?: () => string | undefined;
   /** Keeps what files hold before tools change them; absent where nothing is kept. */
   readonly snapshots?: Pick<FileSnapshots, 'keep' | 'noteActual'>;
+  /** Finds out what commands change; absent where that is not asked for. */
+  readonly workspaceWatch?: Pick<WorkspaceWatch, 'around'>;
   /** Attempts a model call may take, the first included; told to the client with every retry. */
   readonly maxAttempts: number;
   /** `undefined` when there is room for more streamed text; else a promise for it. An aborted `signal` ends the wait at once. */

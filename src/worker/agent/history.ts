@@ -117,6 +117,7 @@ export class History {
       case 'tool/call':
       case 'tool/start':
       case 'undo/start':
+      case 'workspace/observed':
         return; // For people and for the client; no model reads these.
     }
   }

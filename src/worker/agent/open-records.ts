@@ -81,6 +81,7 @@ export class OpenRecords {
       case 'session/title':
       case 'todo/write':
       case 'undo/start':
+      case 'workspace/observed':
       case 'user/message':
         return; // These have no counterpart.
     }

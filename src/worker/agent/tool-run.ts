@@ -39,7 +39,8 @@ async function checkAndExecute(context: AgentContext, scope: TurnScope, call: Ru
     const unlogged = await logStart(scope, call);
     if (unlogged !== undefined) return unlogged;
     if (scope.ended) return notRun;
-    return bounded(await call.tool.execute(call.args, toolContext(context, scope, call, { life, network: permission.network })));
+    const execute = () => call.tool.execute(call.args, toolContext(context, scope, call, { life, network: permission.network }));
+    return bounded(await watched(context, scope, call, execute));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     return { text: `Error: ${headOf(text, longestErrorText)}`, isError: true, code: 'TOOL_FAILED' };
@@ -125,6 +126,28 @@ function liveOutput(
     if (!life.over) live.output(callId, text);
   };
   return { live: { paceMs: live.outputPaceMs, whenWritable: () => whenWritable(scope.signal), show } };
+}
+
+/** Runs the body; where that is asked for, what it changes past the file tools is found out and kept. */
+async function watched(
+  context: AgentContext,
+  scope: TurnScope,
+  call: RunnableCall,
+  execute: () => Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
+  const { workspaceWatch, cwd } = context;
+  const { tool, args, callId } = call;
+  // What works on in the background is not over when its call is.
+  if (workspaceWatch === undefined || goesOn(args) || !worksOnTheDisk(tool.access(args, { cwd }))) return await execute();
+  const record = (event: EventInput): void => {
+    scope.signal.throwIfAborted();
+    scope.record(event);
+  };
+  return await workspaceWatch.around({ turn: scope.turn, callId, signal: scope.signal, record }, execute);
+}
+
+function goesOn(args: unknown): boolean {
+  return typeof args === 'object' && args !== null && 'run_in_background' in args && args.run_in_background === true;
 }
 
 /** A call that was given up must change nothing any more, for its turn has ended in the log. */

@@ -94,6 +94,7 @@ export class OpenTurnTracker {
       case 'history/rewound':
       case 'file/snapshot':
       case 'undo/start':
+      case 'workspace/observed':
       case 'llm/wait':
       // What a subagent has open is its own session's to close.
       case 'subagent/start':

@@ -180,6 +180,7 @@ export class Projector {
       case 'instructions/read':
       case 'file/snapshot':
       case 'undo/start':
+      case 'workspace/observed':
         return [];
       case 'step/end':
       case 'history/compacted':

@@ -118,7 +118,7 @@ export class AttachedAgent implements SessionApi {
       mode: () => this.#permissions.mode,
       agent: () => this.#agent,
     });
-    this.#undo = new SessionUndo(task, () => {
+    this.#undo = new SessionUndo(task, thread, () => {
       return { journal: this.#journal, permissions: this.#permissions, agent: this.#agent, tools: this.#tools };
     });
     this.#agent = createSessionAgent(task, thread, {

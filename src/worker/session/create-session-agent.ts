@@ -55,7 +55,7 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
     stepNotice: () => choosing.nextNotice(),
     journal,
     permissions,
-    ...(parts.undo.snapshots === undefined ? {} : { snapshots: parts.undo.snapshots }),
+    ...parts.undo.keepers,
     ...(instructions === undefined ? {} : { instructions }),
     toolParts: {
       broker,

@@ -89,6 +89,7 @@ export class ParentScreen implements SessionView {
       case 'thread/attached':
       case 'turn/start':
       case 'undo/start':
+      case 'workspace/observed':
       case 'user/message':
         return;
     }

@@ -2,11 +2,14 @@
  * What makes the work of a session undoable: where contents are kept, and who takes things back. Made with the session;
  * touches no disk until a file is changed.
  */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { ServerError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode } from '../../shared/events.ts';
 import { refusedByMode } from '../../shared/permission/mode-policy.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import type { RewindOutcome, RewindRequest } from '../../shared/undo-protocol.ts';
+import type { AgentDependencies } from '../agent/agent-context.ts';
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { rebuiltHistory } from '../agent/rebuilt-history.ts';
 import type { SessionTools } from '../agent/session-tools.ts';
@@ -16,7 +19,10 @@ import { FileSnapshots } from '../undo/file-snapshots.ts';
 import { outcomeText } from '../undo/outcome-text.ts';
 import { Rewinder } from '../undo/rewinder.ts';
 import { SnapshotStore } from '../undo/snapshot-store.ts';
+import { GitTree } from '../undo/workspace/git-tree.ts';
+import { WorkspaceWatch } from '../undo/workspace/workspace-watch.ts';
 import type { SessionJournal } from './session-journal.ts';
+import type { ThreadContext } from './thread-context.ts';
 
 export interface UndoSessionParts {
   readonly journal: SessionJournal;
@@ -28,8 +34,8 @@ export interface UndoSessionParts {
 export class SessionUndo {
   /** What the session has seen of files: an undo makes it look again. */
   readonly files = new FileObservations();
-  /** Absent where files are not kept. */
-  readonly snapshots: FileSnapshots | undefined;
+  /** What the agent keeps of changes, by the setting. */
+  readonly keepers: Pick<AgentDependencies, 'snapshots' | 'workspaceWatch'>;
   readonly #task: SessionTask;
   readonly #agent: () => ReactLoopAgent;
   readonly #makeRewinder: () => Rewinder;
@@ -38,11 +44,11 @@ export class SessionUndo {
   #running: Promise<unknown> | undefined;
 
   /** @param parts asked for when they are needed: the agent is made with what stands here */
-  constructor(task: SessionTask, parts: () => UndoSessionParts) {
+  constructor(task: SessionTask, thread: Pick<ThreadContext, 'broker'>, parts: () => UndoSessionParts) {
     const store = new SnapshotStore(task.spillDir);
     const snapshots = new FileSnapshots(store);
     this.#task = task;
-    this.snapshots = task.settings.undo === 'off' ? undefined : snapshots;
+    this.keepers = keepersFor(task, thread, { store, snapshots });
     this.#agent = () => parts().agent;
     this.#makeRewinder = () => {
       const { cwd } = task;
@@ -123,6 +129,17 @@ export class SessionUndo {
       data: { field: 'messageId' },
     });
   }
+}
+
+function keepersFor(
+  { settings, sessionId, cwd, spillDir }: SessionTask,
+  { broker }: Pick<ThreadContext, 'broker'>,
+  { store, snapshots }: { readonly store: SnapshotStore; readonly snapshots: FileSnapshots },
+): SessionUndo['keepers'] {
+  if (settings.undo === 'off') return {};
+  if (settings.undo === 'files') return { snapshots };
+  const tree = new GitTree({ broker, owner: sessionId, gitDir: join(spillDir, 'workspace.git'), cwd, newId: randomUUID });
+  return { snapshots, workspaceWatch: new WorkspaceWatch({ cwd, tree, store, scratchDir: join(spillDir, 'workspace.old') }) };
 }
 
 function refusalIn(mode: PermissionMode): string | undefined {

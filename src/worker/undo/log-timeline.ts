@@ -70,6 +70,7 @@ export class LogTimeline {
     else if (type === 'tool/result') this.#noteResult(data);
     else if (type === 'todo/write') this.#todos.push({ seq, todos: data.todos });
     else if (type === 'file/snapshot') this.#noteChange(seq, data);
+    else if (type === 'workspace/observed') this.#noteObserved(data);
     else if (type === 'undo/start') this.#noteUndo(seq);
     else if (type === 'history/rewound') this.#noteRewound(seq, data);
   }
@@ -155,13 +156,18 @@ export class LogTimeline {
   }
 
   #noteChange(seq: number, data: EventData['file/snapshot']): void {
-    const change: RecordedChange = { ...data, seq, made: false };
+    const change: RecordedChange = { ...data, seq, made: data.observed === true };
     this.#changes.add(change);
     const { callId } = data;
-    if (callId === undefined) return;
+    if (callId === undefined || change.made) return;
     const call = this.#named.get(callId);
     if (call !== undefined) call.recorded = true;
     this.#changesOfCall.set(callId, [...(this.#changesOfCall.get(callId) ?? []), change]);
+  }
+
+  #noteObserved({ callId, why }: EventData['workspace/observed']): void {
+    const call = this.#named.get(callId);
+    if (call !== undefined && why === undefined) call.recorded = true;
   }
 
   #noteUndo(seq: number): void {

@@ -83,9 +83,9 @@ export const generalKeys = {
   },
   undo: {
     section: '',
-    type: { kind: 'choice', values: ['files', 'off'] },
+    type: { kind: 'choice', values: ['files', 'workspace', 'off'] },
     default: 'files',
-    doc: 'Whether what files held before tools changed them is kept beside the session log, for `/undo`. `off` keeps nothing: then only the conversation can be taken back.',
+    doc: 'What `/undo` can bring back: what `write` and `edit` changed, also what commands changed in the workspace (found with git, which makes each command slower), or the conversation alone. What files held is kept beside the session log.',
   },
   supervise: {
     section: '',

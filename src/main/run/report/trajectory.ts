@@ -122,6 +122,7 @@ export class Trajectory {
       case 'tool/call':
       case 'tool/start':
       case 'undo/start':
+      case 'workspace/observed':
         return; // For people and for the client; no model reads these.
     }
   }

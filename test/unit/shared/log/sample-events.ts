@@ -157,8 +157,10 @@ export const samples: { readonly [T in EventType]: EventData[T] } = {
     before: { hash: 'a'.repeat(64), bytes: 3, mode: 0o644 },
     after: null,
     directories: ['/srv/project/new'],
+    observed: true,
     notKept: 'file-too-large',
   },
+  'workspace/observed': { turn: 1, callId: 'c1', changed: 2, why: '5 more files were changed by it' },
   'undo/start': { kind: 'undo', base: 1, files: true, force: false },
   'history/rewound': {
     kind: 'undo',

@@ -89,6 +89,7 @@ export function assertLegalLog(events: readonly LogEvent[], options: { open?: bo
       case 'instructions/read':
       case 'history/rewound':
       case 'undo/start':
+      case 'workspace/observed':
       case 'llm/retry':
       case 'llm/wait':
       case 'mcp/status':
