@@ -15,7 +15,7 @@ export interface Budget {
   readonly maxToolCalls?: number;
   /** Input, cache reads included, and output. */
   readonly maxTokens?: number;
-  /** US dollars, by the configured prices. */
+  /** US dollars, by the prices that hold. */
   readonly maxCostUsd?: number;
 }
 

@@ -17,7 +17,7 @@ export async function prompt(parts: AgentAppParts, params: PromptRequest, signal
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
   const session = sessions.get(params.sessionId);
   const content = promptContent(params.prompt, promptKinds(session.settings, session.identity.profile));
-  const answer = session.prompt(content, promptOptions(params, content, parts.credentials.access.prices), signal);
+  const answer = session.prompt(content, promptOptions(params, content, session.settings.prices), signal);
   parts.commands.promptBegins(session);
   return promptResponse(await answer);
 }
