@@ -11,8 +11,7 @@ const maxDiffMs = 100;
 
 /** One change of one file. `oldText: null` is a new file. */
 export function fileDiff(path: string, oldText: string | null, newText: string): Html {
-  const lines = diffLines(headOf(oldText ?? '', mostChars), headOf(newText, mostChars));
-  return diffBox(oldText === null ? `${path} (new)` : path, lines);
+  return diffBox(oldText === null ? `${path} (new)` : path, diffLines(oldText, newText));
 }
 
 /** A unified diff, as `git diff` writes it. */
@@ -22,7 +21,9 @@ export function patchView(title: string, patch: string): Html {
   return diffBox(title, lines);
 }
 
-function diffLines(before: string, after: string): string[] {
+/** Each with its sign: `+`, `-`, a blank; `@@` between parts that lie apart. */
+export function diffLines(oldText: string | null, newText: string): string[] {
+  const [before, after] = [headOf(oldText ?? '', mostChars), headOf(newText, mostChars)];
   const options = { context: 3, maxEditLength, timeout: maxDiffMs };
   const patch = structuredPatch('', '', before, after, undefined, undefined, options);
   if (patch === undefined) return [...signed('-', before), ...signed('+', after)];

@@ -1,31 +1,26 @@
-/** Events that are one line in a transcript: waits, retries, decisions, subagents, changes of mode and history. */
-import type { EventData, TurnEndReason } from '../../shared/events.ts';
+/** What is one line in a transcript: waits, retries, decisions, subagents, ends of turns, changes of mode and history. */
+import type { ContextUse, EventData, TurnEndReason } from '../../shared/events.ts';
 import type { SubagentActivity } from '../../shared/subagent-protocol.ts';
-import { costText, countText, durationText } from '../run/view/figures.ts';
+import { costText, countText, durationText, percentText } from '../run/view/figures.ts';
 import { excerptOf, visibleLine } from '../run/view/visible-text.ts';
 import { type Html, html, preformatted } from './html.ts';
 
 const longestText = 300;
 const longestSummary = 32 * 1024;
 
-export function eventLine(content: Html, bad = false): Html {
-  return html`<div class="event${bad ? ' bad' : ''}">${content}</div>
-`;
-}
-
 export function retryLine(data: EventData['llm/retry']): Html {
   const when = `attempt ${data.attempt} of ${data.maxAttempts} failed, next in ${durationText(data.delayMs)}`;
-  return eventLine(html`model call retried: ${when} — ${visibleLine(data.code, 60)}: ${visibleLine(data.message, longestText)}`, true);
+  return html`model call retried: ${when} — ${visibleLine(data.code, 60)}: ${visibleLine(data.message, longestText)}`;
 }
 
 export function waitLine(data: EventData['llm/wait']): Html {
-  return eventLine(html`waited ${durationText(data.waitedMs)} for a place at the model, ${countText(data.position)} before it`);
+  return html`waited ${durationText(data.waitedMs)} for a place at the model, ${countText(data.position)} before it`;
 }
 
 export function instructionsLine({ files, given }: EventData['instructions/read']): Html {
   const names = files.map(({ path, clipped }) => `${path}${clipped === true ? ' (cut)' : ''}`).join(', ');
   const where = given === 'system' ? 'in the system text' : 'with what has changed in the conversation';
-  return eventLine(html`instruction files, ${where}: ${visibleLine(names === '' ? 'none' : names, longestText)}`);
+  return html`instruction files, ${where}: ${visibleLine(names === '' ? 'none' : names, longestText)}`;
 }
 
 export function mcpLine({ name, state, tools = [], leftOut = [], error }: EventData['mcp/status']): Html {
@@ -34,7 +29,7 @@ export function mcpLine({ name, state, tools = [], leftOut = [], error }: EventD
       ? `, ${countText(tools.length)} tools${leftOut.length === 0 ? '' : `, ${countText(leftOut.length)} left out`}`
       : '';
   const why = error === undefined ? undefined : html`: ${visibleLine(error, longestText)}`;
-  return eventLine(html`MCP server <b>${visibleLine(name, 120)}</b>: ${state}${count}${why}`, state !== 'connected');
+  return html`MCP server <b>${visibleLine(name, 120)}</b>: ${state}${count}${why}`;
 }
 
 export function askedLine(data: EventData['permission/asked']): Html {
@@ -53,34 +48,25 @@ export function choiceLine({ model, thoughtLevel, showThoughts }: EventData['opt
     ...(thoughtLevel === undefined ? [] : [`thinking: ${thoughtLevel}`]),
     ...(showThoughts === undefined ? [] : [`thoughts are ${showThoughts ? 'shown' : 'not shown'}`]),
   ];
-  return eventLine(html`${visibleLine(words.join(', '), 200)}`);
+  return html`${visibleLine(words.join(', '), 200)}`;
 }
 
 export function prunedLine(data: EventData['history/pruned']): Html {
   const results = html`${data.callIds.length} older results were cut to ${countText(data.keepChars)} characters for the model; they are whole here`;
   const images = data.messageIds === undefined ? undefined : html`; the images of ${data.messageIds.length} older messages were left out`;
-  return eventLine(html`${results}${images}`);
+  return html`${results}${images}`;
 }
 
 export function rewoundLine({ kind, turns, restored, removed, left }: EventData['history/rewound']): Html {
   const what = kind === 'redo' ? 'brought back' : 'undone';
   const files = `${countText(restored)} files restored, ${countText(removed)} removed, ${countText(left?.length ?? 0)} left`;
-  return eventLine(html`turns ${visibleLine(turns.join(', '), longestText)} ${what}: ${files}`);
+  return html`turns ${visibleLine(turns.join(', '), longestText)} ${what}: ${files}`;
 }
 
-export function compactedBlock(data: EventData['history/compacted']): Html {
-  return html`<details class="item"><summary>the conversation up to here was replaced by a summary for the model; it is whole here</summary>
-${preformatted(excerptOf(data.summary, longestSummary))}</details>
-`;
-}
-
-export function todoBlock({ todos }: EventData['todo/write']): Html {
-  const marks = { pending: '☐', in_progress: '▸', completed: '☑' } as const;
-  const items = todos.map(({ content, status }) => {
-    return html`<li${status === 'completed' ? html` class="done"` : undefined}>${marks[status]} ${visibleLine(content, longestText)}</li>`;
-  });
-  return html`<div class="item"><p class="who">plan</p><ul class="todo">${items}</ul></div>
-`;
+/** What a command has done to files; `undefined` when that is nothing. */
+export function observedLine({ changed, why }: EventData['workspace/observed']): Html | undefined {
+  if (changed === 0 && why === undefined) return undefined;
+  return html`files changed: ${countText(changed)}${why === undefined ? undefined : html` (${visibleLine(why, longestText)})`}`;
 }
 
 export function subagentStartLine(data: EventData['subagent/start']): Html {
@@ -125,7 +111,11 @@ export function textDetails(summary: string, text: string): Html {
   return html`<details><summary>${summary}</summary>${preformatted(excerptOf(text, longestSummary), 'out')}</details>`;
 }
 
-export function turnEndBlock({ reason, usage, structured }: EventData['turn/end'], elapsedMs: number): Html {
+/** @param context how full the model's window was at the end */
+export function turnEndLine(
+  { reason, usage, structured }: EventData['turn/end'],
+  { elapsedMs, context }: { readonly elapsedMs: number; readonly context: ContextUse | undefined },
+): Html {
   const children = usage.subagents;
   const parts = [
     html`turn ended: <b>${reasonText(reason)}</b> — ${durationText(usage.elapsedMs > 0 ? usage.elapsedMs : elapsedMs)}`,
@@ -133,9 +123,16 @@ export function turnEndBlock({ reason, usage, structured }: EventData['turn/end'
     usage.guessedTokens === undefined ? undefined : `, ≈ ${countText(usage.guessedTokens)} tokens that were not reported`,
     children === undefined ? undefined : `; subagents ${usageText(children)}`,
     usage.costUsd === undefined ? undefined : `; ${costText(usage.costUsd)}`,
+    context === undefined ? undefined : `; ${contextText(context)}`,
     structured === undefined ? undefined : textDetails('structured answer', JSON.stringify(structured, undefined, 1)),
   ];
-  return eventLine(html`${parts}`, reason.kind === 'error');
+  return html`${parts}`;
+}
+
+/** `window 12% of 128,000`, with what the whole session has cost. */
+function contextText({ used, size, costUsd }: ContextUse): string {
+  const cost = costUsd === undefined ? '' : `, session ${costText(costUsd)}`;
+  return `window ${percentText(size === 0 ? 0 : Math.round((used / size) * 1000) / 1000)} of ${countText(size)}${cost}`;
 }
 
 interface Tokens {

@@ -15,7 +15,7 @@ export interface PageShell {
 /** Everything before the page's content. */
 export function pageHead({ title, style, script }: PageShell): Html {
   const scripts = script === undefined ? "'none'" : `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
-  const policy = `default-src 'none'; style-src ${'file' in style ? "'self'" : "'unsafe-inline'"}; script-src ${scripts}; base-uri 'none'; form-action 'none'`;
+  const policy = `default-src 'none'; style-src ${'file' in style ? "'self'" : "'unsafe-inline'"}; script-src ${scripts}; img-src data:; base-uri 'none'; form-action 'none'`;
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">

@@ -5,12 +5,14 @@ import type { JobResult } from '../job-result.ts';
 import { exitText } from '../view/end-text.ts';
 import { besideText, costText, countText, durationText } from '../view/figures.ts';
 import { excerptOf, visibleLine } from '../view/visible-text.ts';
+import { BoundedPieces } from '../../transcript/bounded-pieces.ts';
 import { patchView } from '../../transcript/diff-view.ts';
-import { eventLine, usageText } from '../../transcript/event-lines.ts';
+import { usageText } from '../../transcript/event-lines.ts';
 import { type Html, html, preformatted, shown } from '../../transcript/html.ts';
 import { transcriptStyleName } from './page-names.ts';
 import { PageSink } from './page-sink.ts';
 import { pageFoot, pageHead } from '../../transcript/page-shell.ts';
+import { damagedLine, eventLine, leftOutLine } from '../../transcript/item-html.ts';
 import { readSessionLog } from '../../transcript/read-log.ts';
 import { statusChip } from './status-chips.ts';
 import { Transcript } from '../../transcript/transcript.ts';
@@ -111,41 +113,24 @@ function withoutLog(result: JobResult, prompts: readonly string[]): Html {
 
 async function writeSession(sink: PageSink, logPath: string, instead: Html): Promise<void> {
   const transcript = new Transcript();
-  const limit = sink.written + mostChars;
-  let left = 0;
+  const pieces = new BoundedPieces(mostChars, (text) => sink.write(text));
   const reading = await readSessionLog(logPath, {
     onHeader: (header) => {
-      sink.write(
-        eventLine(
-          html`session in <code>${visibleLine(header.cwd, 300)}</code>, ${visibleLine(`${header.agent.name} ${header.agent.version}`, 100)}`,
-        ).text,
-      );
+      transcript.cwd = header.cwd;
+      const agent = visibleLine(`${header.agent.name} ${header.agent.version}`, 100);
+      pieces.add(eventLine(html`session in <code>${visibleLine(header.cwd, 300)}</code>, ${agent}`).text);
     },
-    onEvent: (event) => {
-      const text = rendered(() => transcript.next(event));
-      if (text === '') return;
-      if (sink.written < limit) sink.write(text);
-      else left += 1;
-    },
+    onEvent: (event) => pieces.add(transcript.next(event)),
   });
-  sink.write(rendered(() => transcript.end()));
+  pieces.add(transcript.end());
+  pieces.end((left) => leftOutLine(left).text);
   const notes = [
-    left > 0 ? eventLine(html`${countText(left)} further pieces are left out here; the log has them all`, true) : undefined,
-    reading.damaged > 0 ? eventLine(html`${reading.damaged} lines of the log could not be read`, true) : undefined,
+    damagedLine(reading.damaged),
     reading.problem === undefined
       ? undefined
       : html`${eventLine(html`the session log cannot be shown: ${visibleLine(reading.problem, 300)}`, true)}${instead}`,
   ];
   sink.write(html`${notes}`.text);
-}
-
-/** An event whose data is not what its type says must not cost the page. */
-function rendered(render: () => Html): string {
-  try {
-    return render().text;
-  } catch {
-    return eventLine(html`an event that cannot be shown`, true).text;
-  }
 }
 
 function patchBlock({ patch, patchPath }: JobResult): Html {
