@@ -23,7 +23,7 @@ import { WordStream } from './word-stream.ts';
 
 const notice = '[scripted demo model: it follows written commands and understands no language]\n';
 const advice =
-  'For a real model set DEEPSEEK_API_KEY, or give base_url and model of an OpenAI-compatible server (Ollama, vLLM, llama.cpp), and start again.';
+  'For a real model run `dsh-acp login` or set DEEPSEEK_API_KEY, or give base_url and model of an OpenAI-compatible server (Ollama, vLLM, llama.cpp), and start again.';
 
 const failureCodes: Readonly<Record<Exclude<ModelFailureCode, 'ABORTED'>, number | undefined>> = {
   AUTH: 401,
