@@ -135,7 +135,9 @@ void t.test('instruction files reach the model as marked data, and their changes
 void t.test('a client that offers its files is asked for them, after the card of the call', async (t) => {
   const root = scratch(t, { 'w/a.txt': 'saved\n', 'w/b.txt': 'saved b\n', 'w/c.txt': 'saved c\n' });
   const { args } = await withModel(t);
-  const cwd = join(root, 'w');
+  // The client knows its files by its own way to them.
+  symlinkSync('w', join(root, 'link'));
+  const cwd = join(root, 'link');
   const buffers = new Map([
     [join(cwd, 'a.txt'), 'typed\n'],
     [join(cwd, 'b.txt'), 'typed b\n'],

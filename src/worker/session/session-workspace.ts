@@ -3,6 +3,8 @@
  */
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { join, relative } from 'node:path';
+import { isInside } from '../../shared/path-inside.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import { workspaceRoots } from '../../shared/workspace-roots.ts';
 import { ClientFiles } from '../workspace/client-files.ts';
@@ -22,6 +24,7 @@ export function createEditorFiles(
     roots: workspaceRoots(task),
     client: new ClientFiles({
       sessionId,
+      spell: (path) => clientSpelling(path, task),
       ask: (request) => main.askClient(request),
       withdraw: (requestKey) => main.withdrawClientRequest(sessionId, requestKey),
       flush: () => outbox.flush(),
@@ -44,6 +47,11 @@ export function createSessionInstructions(task: SessionTask, { main }: Pick<Thre
     onLate: () =>
       void main.log('info', `session ${sessionId}: the workspace did not answer in time, so its instruction files are left out`),
   });
+}
+
+/** A client knows its files by its own way to the workspace, which may lead through links. */
+function clientSpelling(path: string, { cwd, givenCwd }: Pick<SessionTask, 'cwd' | 'givenCwd'>): string {
+  return givenCwd !== undefined && isInside(cwd, path) ? join(givenCwd, relative(cwd, path)) : path;
 }
 
 function canonicalHome(): string | undefined {

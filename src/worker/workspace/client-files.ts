@@ -18,6 +18,8 @@ const notFound = -32002;
 
 export interface ClientFilesOptions {
   readonly sessionId: string;
+  /** A canonical path as the client spells it. */
+  readonly spell?: (path: string) => string;
   readonly ask: (request: ClientRequest) => Promise<ClientAnswer>;
   /** What becomes of it is of no interest here. */
   readonly withdraw: (requestKey: string) => Promise<void> | void;
@@ -75,11 +77,11 @@ export class ClientFiles {
 
   async #ask(
     method: 'fs/read_text_file' | 'fs/write_text_file',
-    params: { readonly path: string; readonly content?: string },
+    { path, ...content }: { readonly path: string; readonly content?: string },
     { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
   ): Promise<ClientAnswer> {
     signal.throwIfAborted();
-    const { sessionId, ask, withdraw, flush } = this.#options;
+    const { sessionId, ask, withdraw, flush, spell } = this.#options;
     this.#asked += 1;
     const requestKey = `file:${this.#asked}`;
     let stop: () => void = () => undefined;
@@ -88,9 +90,14 @@ export class ClientFiles {
       signal.addEventListener('abort', stop, { once: true });
     });
     // A thread that lost main is at its end anyway.
-    const asking = ask({ sessionId, requestKey, method, params: { sessionId, ...params }, afterBatch: flush(), timeoutMs }).catch(
-      (): ClientAnswer => ({ kind: 'unavailable' }),
-    );
+    const asking = ask({
+      sessionId,
+      requestKey,
+      method,
+      params: { sessionId, path: spell?.(path) ?? path, ...content },
+      afterBatch: flush(),
+      timeoutMs,
+    }).catch((): ClientAnswer => ({ kind: 'unavailable' }));
     const answer = await Promise.race([asking, aborted]);
     signal.removeEventListener('abort', stop);
     if (answer === 'aborted') {
