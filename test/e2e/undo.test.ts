@@ -5,7 +5,8 @@ import t from 'tap';
 import { ModelServer } from '../support/model-server.ts';
 import { endServer, startServer } from '../support/started-server.ts';
 
-const args = ['--model', 'scripted', '--pace-ms', '0', '--permission-mode', 'accept-edits'];
+const scripted = ['--model', 'scripted', '--pace-ms', '0'];
+const args = [...scripted, '--permission-mode', 'accept-edits'];
 const write = (name: string, text: string): string => `write ${name} <<EOF\n${text}\nEOF`;
 
 await t.test('a client goes back to before a prompt that it named; load shows all of it, note included', async (t) => {
@@ -106,4 +107,20 @@ await t.test('a killed server leaves what is needed: the next one undoes', async
   t.equal(readFileSync(join(cwd, 'a.txt'), 'utf8'), 'old\n');
   t.equal(readFileSync(join(cwd, 'b.txt'), 'utf8'), 'mine');
   await endServer(t, next);
+});
+
+await t.test('with undo of the workspace what commands changed is taken back, too', async (t) => {
+  const server = await startServer(t, { args: [...scripted, '--permission-mode', 'full-access', '--undo', 'workspace'] });
+  const cwd = realpathSync(t.testdir({ 'a.txt': 'old\n', 'gone.txt': 'here\n' }));
+  const sessionId = await server.newSession(cwd);
+  await server.prompt(sessionId, 'run echo new > a.txt; rm gone.txt; touch made.txt\nbg touch later.txt; sleep 60');
+  t.equal(readFileSync(join(cwd, 'a.txt'), 'utf8'), 'new\n');
+  await server.prompt(sessionId, '/undo');
+  t.strictSame(
+    ['a.txt', 'gone.txt'].map((name) => readFileSync(join(cwd, name), 'utf8')),
+    ['old\n', 'here\n'],
+  );
+  t.notOk(existsSync(join(cwd, 'made.txt')));
+  t.match(server.text(sessionId), /as they left it: `touch later\.txt; sleep 60`\./, 'a background command is named');
+  await endServer(t, server);
 });

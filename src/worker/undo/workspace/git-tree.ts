@@ -87,9 +87,8 @@ export class GitTree {
   /** Writes files of a tree below `directory`, which must not be there. @throws TreeFault */
   async extract(tree: string, paths: readonly string[], directory: string): Promise<void> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const list = await this.#list('extract', paths);
-    const args = ['--literal-pathspecs', 'checkout', '-q', '-f', tree, `--pathspec-from-file=${list}`, '--pathspec-file-nul'];
-    await this.#git(args, { workTree: directory, index: `${directory}.index` });
+    const place = { workTree: directory, index: `${directory}.index` };
+    await this.#withList(paths, (list) => this.#git(['--literal-pathspecs', 'checkout', '-q', '-f', tree, ...list], place));
     await rm(`${directory}.index`, { force: true });
   }
 
@@ -108,8 +107,7 @@ export class GitTree {
   async #addChanged(): Promise<void> {
     const changed = await this.#changed();
     if (changed.length === 0) return;
-    const list = await this.#list('add', changed);
-    await this.#git(['--literal-pathspecs', 'add', '-A', `--pathspec-from-file=${list}`, '--pathspec-file-nul']);
+    await this.#withList(changed, (list) => this.#git(['--literal-pathspecs', 'add', '-A', ...list]));
   }
 
   /** Files that are not as the last tree has them, those that are gone among them. */
@@ -138,10 +136,16 @@ export class GitTree {
     }
   }
 
-  async #list(name: string, paths: readonly string[]): Promise<string> {
-    const path = join(this.#options.gitDir, `${name}.list`);
-    await writeFile(path, paths.join('\0'), { mode: 0o600 });
-    return path;
+  /** The file is gone again afterwards: a copied session shares what lies here by hard links. */
+  async #withList(paths: readonly string[], use: (args: readonly string[]) => Promise<string>): Promise<void> {
+    const { gitDir, newId } = this.#options;
+    const file = join(gitDir, `${newId()}.list`);
+    try {
+      await writeFile(file, paths.join('\0'), { mode: 0o600 });
+      await use([`--pathspec-from-file=${file}`, '--pathspec-file-nul']);
+    } finally {
+      await rm(file, { force: true });
+    }
   }
 
   async #git(args: readonly string[], place: { readonly workTree?: string; readonly index?: string } = {}): Promise<string> {

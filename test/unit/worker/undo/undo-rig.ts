@@ -20,6 +20,7 @@ import { FileSnapshots } from '../../../../src/worker/undo/file-snapshots.ts';
 import type { RestoreVerdict } from '../../../../src/worker/undo/restored-files.ts';
 import { Rewinder, type RewindOptions } from '../../../../src/worker/undo/rewinder.ts';
 import { type SnapshotLimits, SnapshotStore, snapshotLimits } from '../../../../src/worker/undo/snapshot-store.ts';
+import type { WorkspaceWatch } from '../../../../src/worker/undo/workspace/workspace-watch.ts';
 import type { EditorFiles } from '../../../../src/worker/workspace/editor-files.ts';
 import { testContext } from '../tools/tool-context.ts';
 
@@ -38,6 +39,8 @@ export class UndoRig {
   refusal: string | undefined;
   /** The log refuses this event, and what comes after it. */
   failAt: EventType | undefined;
+  /** Looks at what commands change. */
+  watch: WorkspaceWatch | undefined;
   /** The client's editor, where it has a say. */
   editor: EditorFiles | undefined;
   /** Whether file tools keep what was there. */
@@ -142,9 +145,13 @@ export class UndoRig {
 
   /** A command, which changes what it likes. */
   command(command: string, effect: () => void = () => undefined): Promise<ToolOutcome> {
-    return this.#call('bash', { command }, async () => {
-      effect();
-      return { text: '', isError: false };
+    return this.#call('bash', { command }, async ({ callId, signal }) => {
+      const run = async (): Promise<ToolOutcome> => {
+        effect();
+        return { text: '', isError: false };
+      };
+      if (this.watch === undefined) return await run();
+      return await this.watch.around({ turn: this.#turn, callId, signal, record: this.record }, run);
     });
   }
 
@@ -198,6 +205,7 @@ export class UndoRig {
     const log = { record: this.record, barrier: async () => undefined };
     const snapshots = new FileSnapshots(this.store);
     const context = testContext(this.cwd, {
+      callId,
       files: this.files,
       ...(this.editor === undefined ? {} : { editor: this.editor }),
       ...(this.keeps
