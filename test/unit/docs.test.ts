@@ -188,6 +188,8 @@ t.test('every flag and variable that the documentation names exists', async (t) 
     '--format',
     '--help',
     '--version',
+    '--login',
+    '--key-stdin',
   ]);
   const variables = new Set([...keyNames.map((name) => `DSH_ACP_${name.toUpperCase()}`), 'DSH_ACP_CONFIG']);
   // Contributors use flags of other programs, and the history names what may be gone.
