@@ -174,14 +174,14 @@ function isFileOrNone(mode: string): boolean {
 }
 
 const neutral = [
-  ...['-c', 'core.hooksPath=/dev/null'],
-  ...['-c', 'core.fsmonitor=false'],
-  ...['-c', 'core.autocrlf=false'],
-  ...['-c', 'core.attributesFile=/dev/null'],
-  ...['-c', 'core.quotePath=false'],
-  ...['-c', 'gc.auto=0'],
-  ...['-c', 'core.preloadIndex=true'],
-];
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.autocrlf=false',
+  'core.attributesFile=/dev/null',
+  'core.quotePath=false',
+  'core.preloadIndex=true',
+  'gc.auto=0',
+].flatMap((setting) => ['-c', setting]);
 
 /** Whatever the server's own environment says of git holds for the person's repositories. */
 const ownEnvironment = {
