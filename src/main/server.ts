@@ -20,7 +20,8 @@ import { type AgentStream, createAgentStream } from './transport/agent-stream.ts
 import { FrameWriter } from './transport/frame-writer.ts';
 import { takeStdout } from './transport/stdout-guard.ts';
 
-export interface ServeOptions extends Pick<RuntimeParts, 'sessionThreadPath' | 'brokerPath' | 'withheldVariables' | 'configDirectories' | 'restarts'> {
+export interface ServeOptions
+  extends Pick<RuntimeParts, 'sessionThreadPath' | 'brokerPath' | 'withheldVariables' | 'configDirectories' | 'restarts'> {
   readonly input: Readable;
   /** What carries both ways in place of stdio, under a supervisor. */
   readonly socket?: Socket;
@@ -95,7 +96,11 @@ class Server {
     const app = createAgentApp({
       config: this.#config,
       diagnostics: this.#diagnostics,
-      credentials: new Credentials({ keyVariable: 'DEEPSEEK_API_KEY', ...this.#options.credentials, configured: accessOf(this.#config.session) }),
+      credentials: new Credentials({
+        keyVariable: 'DEEPSEEK_API_KEY',
+        ...this.#options.credentials,
+        configured: accessOf(this.#config.session),
+      }),
       launch: this.#options.launch ?? { command: process.execPath, args: [], env: {} },
       commands: this.#commands,
       sessions: async () => (await this.#start()).sessions,
