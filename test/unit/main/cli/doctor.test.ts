@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { runDoctor } from '../../../../src/main/cli/doctor/doctor.ts';
+import type { FoundKey } from '../../../../src/main/credentials/key-store.ts';
 import { findModelServers } from '../../../../src/main/cli/doctor/find-model-servers.ts';
 import { loadConfig } from '../../../../src/main/config/load-config.ts';
 import type { KeyName } from '../../../../src/main/config/schema.ts';
@@ -31,7 +32,13 @@ const models = (owner: string, ...ids: string[]) => ({
   json: { object: 'list', data: ids.map((id) => ({ id, object: 'model', owned_by: owner })) },
 });
 
-async function doctor(t: Test, flags: Partial<Record<KeyName, string>>, env: Record<string, string> = {}, home = t.testdir({})) {
+async function doctor(
+  t: Test,
+  flags: Partial<Record<KeyName, string>>,
+  env: Record<string, string> = {},
+  home = t.testdir({}),
+  stored: FoundKey = { kind: 'none' },
+) {
   let text = '';
   const load = async () =>
     await loadConfig({
@@ -44,7 +51,7 @@ async function doctor(t: Test, flags: Partial<Record<KeyName, string>>, env: Rec
       version: '1',
       ripgrepPath: (await import('@vscode/ripgrep')).rgPath,
     });
-  const code = await runDoctor(load, (part) => (text += part), { probes: [] });
+  const code = await runDoctor(load, (part) => (text += part), { probes: [], keys: { find: async () => stored } });
   return { code, text };
 }
 
@@ -105,6 +112,23 @@ t.test('a refused key, a closed port and a missing key fail and say what to do',
   const keyless = await doctor(t, { model: 'deepseek-flash' });
   t.equal(keyless.code, 1);
   t.match(keyless.text, /Set DEEPSEEK_API_KEY/);
+});
+
+t.test('a stored key is tried as any other, and the prices that hold are said with their day', async (t) => {
+  const { port, seen } = await listen(t, { '/models': models('deepseek', 'deepseek-flash') });
+  const flags = { model: 'deepseek-flash' };
+  const env = { DEEPSEEK_BASE_URL: `http://127.0.0.1:${port}` };
+  const found = await doctor(t, flags, env, t.testdir({}), { kind: 'key', key: 'sk-stored', from: 'the keyring' });
+  t.equal(found.code, 0, found.text);
+  t.equal(seen[0]?.headers.authorization, 'Bearer sk-stored');
+  t.notMatch(found.text, /sk-stored/);
+  t.match(found.text, /^ok {3}prices {5}\$ per million tokens: 0\.3 in, 1\.2 out.*off-peak 0\.15 in.*read 2026-\d\d-\d\d/m);
+  const unusable = await doctor(t, flags, env, t.testdir({}), { kind: 'unusable', reason: '/c is not used: other users may read it' });
+  t.match(unusable.text, /fail model .*\/c is not used: other users may read it\n.*dsh-acp login/);
+  const { port: strict } = await listen(t, { '/models': { status: 401 } });
+  const strictEnv = { DEEPSEEK_BASE_URL: `http://127.0.0.1:${strict}` };
+  const refused = await doctor(t, flags, strictEnv, t.testdir({}), { kind: 'key', key: 'sk-stored', from: '/c' });
+  t.match(refused.text, /refused \(401\)\n +It is the stored one, of \/c: run dsh-acp login again/);
 });
 
 t.test('a wrong setting is one failed check', async (t) => {
