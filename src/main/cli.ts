@@ -87,6 +87,7 @@ function say(text: string): void {
 
 async function helpFor({ command }: CommandLine): Promise<string> {
   if (command === 'run') return (await import('./cli/run-help-text.ts')).runHelpText(packageVersion());
+  if (command === 'sessions') return (await import('./cli/sessions-help-text.ts')).sessionsHelpText(packageVersion());
   return (await import('./cli/help-text.ts')).helpText(packageVersion());
 }
 
@@ -101,6 +102,16 @@ async function run(line: CommandLine): Promise<number> {
     case 'grants': {
       const { runGrants } = await import('./cli/grants-command.ts');
       return print(await runGrants((await load(line)).config.stateDir, line.words));
+    }
+    case 'sessions': {
+      const [{ readSessionsCall }, { runSessions }] = await Promise.all([
+        import('./cli/sessions-flags.ts'),
+        import('./cli/sessions-command.ts'),
+      ]);
+      const call = readSessionsCall(line.words, line.sessions);
+      const { stateDir } = (await load(line)).config;
+      const { stdin, stdout, stderr, env } = process;
+      return await runSessions(call, { stateDir, cwd: process.cwd(), home: home(), env, stdin, stdout, stderr });
     }
     case 'doctor': {
       const { runDoctor } = await import('./cli/doctor/doctor.ts');

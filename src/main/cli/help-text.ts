@@ -49,6 +49,8 @@ Usage: dsh-acp [serve] [options]   run the server until stdin ends (this is what
        dsh-acp doctor [options]    check this machine and find model servers on it
        dsh-acp grants [list [DIR] | remove ID | clear DIR]
                                    what you allowed or rejected for good, and the way to take it back
+       dsh-acp sessions [list | show ID | export ID | delete ID...]
+                                   stored sessions, also while servers run (dsh-acp sessions --help)
        dsh-acp config [options]    print every setting, its value, and where the value came from
                                    (--format text|json|markdown)
 

@@ -4,8 +4,9 @@ import { configError, nearest } from '../config/config-error.ts';
 import { flagOf } from '../config/key-spelling.ts';
 import { type KeyName, keyNames } from '../config/schema.ts';
 import { isSwitch, type RunFlagName, runFlagNames, type RunWords } from './run-flags.ts';
+import { isSessionsSwitch, type SessionsFlagName, sessionsFlagNames, type SessionsGiven } from './sessions-flags.ts';
 
-const commands = ['serve', 'run', 'login', 'logout', 'demo', 'doctor', 'config', 'grants'] as const;
+const commands = ['serve', 'run', 'login', 'logout', 'demo', 'doctor', 'config', 'grants', 'sessions'] as const;
 export type Command = (typeof commands)[number];
 
 const formats = ['text', 'json', 'markdown'] as const;
@@ -24,6 +25,8 @@ export interface CommandLine {
   readonly format: PrintFormat;
   /** What only `run` takes. */
   readonly run: RunWords;
+  /** What only `sessions` takes. */
+  readonly sessions: SessionsGiven;
   /** Behind the command. */
   readonly words: readonly string[];
   /** `login` takes the key from stdin and asks nothing. */
@@ -49,6 +52,7 @@ function parse(argv: readonly string[], known: ReadonlyMap<string, KeyName>) {
   };
   for (const [name, short] of Object.entries(switches)) options[name] = { type: 'boolean', ...(short === undefined ? {} : { short }) };
   for (const name of runFlagNames) options[name] = { type: isSwitch(name) ? 'boolean' : 'string' };
+  for (const name of sessionsFlagNames) options[name] = { type: isSessionsSwitch(name) ? 'boolean' : 'string' };
   for (const flag of known.keys()) options[flag] = { type: 'string' };
   return parseArgs({
     args: argv.map((word, index) => spelledOut(word, argv[index + 1])),
@@ -70,8 +74,8 @@ function readCommand(words: readonly string[]): Command | undefined {
   const command = commands.find((candidate) => candidate === word);
   if (command === undefined)
     throw configError({ key: word, expected: `one of the commands ${commands.join(', ')}`, where, suggestion: nearest(word, commands) });
-  // What is done with grants is said behind it, and checked there.
-  if (command === 'grants') return command;
+  // What is done with grants and sessions is said behind them, and checked there.
+  if (command === 'grants' || command === 'sessions') return command;
   // `run` has a subject: a jobs file, or a prompt.
   const tooMuch = command === 'run' ? words[2] : extra;
   if (tooMuch === undefined) return command;
@@ -92,9 +96,23 @@ function runFlagNamed(name: string): RunFlagName | undefined {
   return runFlagNames.find((one) => one === name);
 }
 
-function refuseRunFlags(given: ReadonlyMap<RunFlagName, unknown>, command: Command): void {
-  const [first] = given.keys();
-  if (command !== 'run' && first !== undefined) throw configError({ key: `--${first}`, expected: 'it only with the command run', where });
+function sessionsFlagNamed(name: string): SessionsFlagName | undefined {
+  return sessionsFlagNames.find((one) => one === name);
+}
+
+/** Some names are flags of both commands. */
+function refuseForeignFlags(run: ReadonlyMap<RunFlagName, unknown>, sessions: SessionsGiven, command: Command): void {
+  if (command === 'run')
+    return refuse(
+      [...sessions.keys()].filter((name) => runFlagNamed(name) === undefined),
+      'sessions',
+    );
+  refuse(command === 'sessions' ? [...run.keys()].filter((name) => sessionsFlagNamed(name) === undefined) : [...run.keys()], 'run');
+  if (command !== 'sessions') refuse([...sessions.keys()], 'sessions');
+}
+
+function refuse([first]: readonly string[], owner: Command): void {
+  if (first !== undefined) throw configError({ key: `--${first}`, expected: `it only with the command ${owner}`, where });
 }
 
 function readFormat(value: string | undefined, command: Command): PrintFormat {
@@ -115,6 +133,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const seen = new Set<string>();
   const words: string[] = [];
   const runFlags = new Map<RunFlagName, string[]>();
+  const sessionsFlags = new Map<SessionsFlagName, string>();
   for (const token of parse(argv, known)) {
     if (token.kind === 'positional') words.push(token.value);
     if (token.kind !== 'option') continue;
@@ -125,20 +144,28 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       continue;
     }
     const runFlag = runFlagNamed(name);
+    const sessionsFlag = sessionsFlagNamed(name);
+    if (sessionsFlag !== undefined) sessionsFlags.set(sessionsFlag, value ?? '');
+    if (sessionsFlag !== undefined && runFlag === undefined && isSessionsSwitch(sessionsFlag)) {
+      if (value !== undefined) throw configError({ key: rawName, expected: 'no value', where });
+      continue;
+    }
     if (runFlag !== undefined && isSwitch(runFlag)) {
       if (value !== undefined && runFlag !== 'shuffle') throw configError({ key: rawName, expected: 'no value', where });
       runFlags.set(runFlag, [value ?? '']);
       continue;
     }
-    if (runFlag === undefined && !known.has(name) && name !== 'config' && name !== 'format') {
-      const all = [...known.keys(), ...runFlagNames, 'config', 'format', ...Object.keys(switches)].map((flag) => `--${flag}`);
+    if (runFlag === undefined && sessionsFlag === undefined && !known.has(name) && name !== 'config' && name !== 'format') {
+      const all = [...known.keys(), ...runFlagNames, ...sessionsFlagNames, 'config', 'format', ...Object.keys(switches)].map(
+        (flag) => `--${flag}`,
+      );
       throw configError({ key: rawName, expected: 'a flag that --help lists', where, suggestion: nearest(rawName, all) });
     }
     // `--model --profile x`: the parser would take the next flag for the value. An agent's arguments do look like flags.
     if (value === undefined || (!token.inlineValue && value.startsWith('--') && runFlag !== 'agent-arg'))
       throw configError({ key: rawName, expected: 'a value after it', where });
-    if (runFlag === undefined) texts.set(name, value);
-    else runFlags.set(runFlag, [...(runFlags.get(runFlag) ?? []), value]);
+    if (runFlag === undefined && sessionsFlag === undefined) texts.set(name, value);
+    else if (runFlag !== undefined) runFlags.set(runFlag, [...(runFlags.get(runFlag) ?? []), value]);
   }
   const command = loginInstead(readCommand(words), seen);
   const flags = new Map<KeyName, string>();
@@ -147,7 +174,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     if (text !== undefined) flags.set(name, text);
   }
   const file = texts.get('config');
-  refuseRunFlags(runFlags, command ?? 'serve');
+  refuseForeignFlags(runFlags, sessionsFlags, command ?? 'serve');
   if (command === 'demo' && texts.size > 0)
     throw configError({ key: `--${[...texts.keys()][0]}`, expected: 'no options with demo', where });
   return {
@@ -159,6 +186,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     flags,
     format: readFormat(texts.get('format'), command ?? 'serve'),
     run: { subject: words[1], given: runFlags },
+    sessions: sessionsFlags,
     words: words.slice(1),
     keyStdin: seen.has('key-stdin'),
   };

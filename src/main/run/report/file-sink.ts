@@ -30,8 +30,14 @@ export class FileSink {
     return new FileSink(path, partial, await open(partial, 'w'));
   }
 
-  /** Takes the text; the promise holds the caller back while the disk is slower. */
-  async write(text: string): Promise<void> {
+  /** Takes the text, or bytes as they are; the promise holds the caller back while the disk is slower. */
+  async write(text: string | Uint8Array): Promise<void> {
+    if (typeof text !== 'string') {
+      await this.#flush();
+      this.written += text.length;
+      await this.#file.appendFile(text);
+      return;
+    }
     this.#pieces.push(text);
     this.#chars += text.length;
     this.written += text.length;

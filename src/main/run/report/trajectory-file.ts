@@ -89,7 +89,7 @@ export class TrajectoryFile implements RunExporter {
 /** @param prompts used where there is no log */
 export async function trajectoryLine(result: JobResult, prompts: readonly string[]): Promise<TrajectoryLine> {
   const { key, id, repeat, seed, status, labels } = result;
-  const seen = (await fromLog(result)) ?? fromResult(result, prompts);
+  const seen = (await seenInLog(result)) ?? fromResult(result, prompts);
   return {
     version: 1,
     key,
@@ -105,9 +105,11 @@ export async function trajectoryLine(result: JobResult, prompts: readonly string
   };
 }
 
-type Seen = Pick<TrajectoryLine, 'complete' | 'compactions' | 'header_changed' | 'messages' | 'tools' | 'model'>;
+/** What a model saw and said. */
+export type Seen = Pick<TrajectoryLine, 'complete' | 'compactions' | 'header_changed' | 'messages' | 'tools' | 'model'>;
 
-async function fromLog({ logPath, model }: JobResult): Promise<Seen | undefined> {
+/** @returns undefined where there is no log, or nothing in it */
+export async function seenInLog({ logPath, model }: Pick<JobResult, 'logPath' | 'model'>): Promise<Seen | undefined> {
   if (logPath === undefined) return undefined;
   const trajectory = new Trajectory();
   let strange = 0;
@@ -153,15 +155,15 @@ function usageOf({ usage }: JobResult): TrajectoryUsage | null {
   if (usage === undefined) return null;
   const { guessedTokens, subagents } = usage;
   return {
-    ...tokensOf(usage),
+    ...trajectoryTokens(usage),
     steps: usage.steps,
     tool_calls: usage.toolCalls,
     ...(guessedTokens === undefined ? {} : { guessed_tokens: guessedTokens }),
-    ...(subagents === undefined ? {} : { subagents: tokensOf(subagents) }),
+    ...(subagents === undefined ? {} : { subagents: trajectoryTokens(subagents) }),
   };
 }
 
-function tokensOf(usage: TokenUsage): TrajectoryTokens {
+export function trajectoryTokens(usage: TokenUsage): TrajectoryTokens {
   return {
     prompt_tokens: usage.inputTokens + usage.cacheReadTokens,
     completion_tokens: usage.outputTokens,
