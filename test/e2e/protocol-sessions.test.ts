@@ -242,7 +242,7 @@ await t.test('session/load', async (t) => {
     }
     const servers = [{ name: 'n', command: './c', args: [], env: [] }];
     t.match(await server.request('session/load', { sessionId, cwd, mcpServers: servers }), { error: { code: -32602 } });
-    t.match(await server.request('session/load', { sessionId, cwd, mcpServers: [], additionalDirectories: ['/tmp'] }), {
+    t.match(await server.request('session/load', { sessionId, cwd, mcpServers: [], additionalDirectories: ['tmp'] }), {
       error: { code: -32602 },
     });
     t.ok((await load(server, sessionId, cwd)).result);
