@@ -16,24 +16,28 @@ export interface EditorScene {
   readonly recorded: string;
 }
 
-const firstPrompt = `think The stock rules are in src/stock.js, so I look there first. The tests will tell which of them is broken.
+const firstPrompt = `[Items with exactly their minimum are not ordered again. Find out why.]
+think The stock rules are in src/stock.js, so I look there first. The tests will tell which of them is broken.
 say I read the project and run its tests.
 todo *Read the rules and run the tests; Mend the comparison; Run the tests again
 read README.md
 & read src/stock.js from 1 to 20
 grep minimum in src
-run node test/inventory.test.js
+run node src/main.js stock.csv
+run node --test --test-reporter=dot
 say One test fails: an item with exactly its minimum is not ordered again.`;
 
-const secondPrompt = `fail PROVIDER_OVERLOADED 1
+const secondPrompt = `[Mend it.]
+fail SERVER 1
 say I mend the comparison, and run the tests again.
 edit src/stock.js /item.quantity < item.minimum/item.quantity <= item.minimum/
-run node test/inventory.test.js
+run node --test --test-reporter=dot
 run rm -rf node_modules
 todo x Read the rules and run the tests; x Mend the comparison; x Run the tests again
 say The comparison takes in the minimum itself, and the tests pass.`;
 
-const thirdPrompt = `delegate self <<EOF
+const thirdPrompt = `[Find out who uses it, and write that down.]
+delegate self <<EOF
 grep toReorder
 say toReorder is used in src/report.js and in the tests.
 EOF

@@ -29,7 +29,9 @@ export function callText(call: CallRecord, cwd: string, paint: Paint): string {
   );
   const command = args?.['command'];
   const whole =
-    typeof command === 'string' && title.whole === undefined ? indented(`$ ${visibleText(headOf(command, 4096))}`, paint, 'cyan') : '';
+    typeof command === 'string' && !title.told.includes('command')
+      ? indented(`$ ${visibleText(headOf(command, 4096))}`, paint, 'cyan')
+      : '';
   const diffs = diffsOf(call);
   const kind = title.kind === 'read' || title.kind === 'search' || title.kind === 'execute' ? title.kind : 'other';
   const result =

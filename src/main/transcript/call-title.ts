@@ -12,8 +12,8 @@ import type { CallRecord } from './transcript-item.ts';
 export interface CallTitle {
   readonly text: string;
   readonly kind: RenderKind;
-  /** The argument that the title shows whole. */
-  readonly whole: string | undefined;
+  /** Arguments that the title shows whole. */
+  readonly told: readonly string[];
 }
 
 const longestTitle = 200;
@@ -21,7 +21,11 @@ const longestSalient = 80;
 /** Of a tool of an MCP server: the arguments that say best what a call is about, the best first. */
 const salientNames = ['path', 'file', 'file_path', 'filename', 'uri', 'url', 'query', 'q', 'name', 'title', 'id', 'command', 'text'];
 
-type Words = (args: JsonObject, cwd: string) => { readonly text: string; readonly whole?: string } | undefined;
+interface TitleWords {
+  readonly text: string;
+  readonly told?: readonly string[];
+}
+type Words = (args: JsonObject, cwd: string) => TitleWords | undefined;
 
 const known: Readonly<Record<string, { readonly kind: RenderKind; readonly words: Words }>> = {
   read: { kind: 'read', words: (args, cwd) => withPath('Read', args, cwd, windowText(args)) },
@@ -45,27 +49,29 @@ export function callTitle({ name, mcp }: Pick<CallRecord, 'name' | 'mcp'>, args:
   if (mcp !== undefined) {
     const salient = salientArgument(args ?? {});
     const text = `${mcp.server}: ${mcp.tool}${salient === '' ? '' : ` (${salient})`}`;
-    return { text: visibleLine(text, longestTitle), kind: mcp.kind, whole: undefined };
+    return { text: visibleLine(text, longestTitle), kind: mcp.kind, told: [] };
   }
   const tool = Object.hasOwn(known, name) ? known[name] : undefined;
   const words = args === undefined ? undefined : tool?.words(args, cwd);
-  const { text, whole } = words ?? firstText(name, args ?? {});
-  return { text: visibleLine(text, longestTitle), kind: tool?.kind ?? 'other', whole };
+  const { text, told = [] } = words ?? firstText(name, args ?? {});
+  return { text: visibleLine(text, longestTitle), kind: tool?.kind ?? 'other', told };
 }
 
-function firstText(name: string, args: JsonObject): { readonly text: string; readonly whole?: string } {
+function firstText(name: string, args: JsonObject): TitleWords {
   for (const [key, value] of Object.entries(args))
-    if (typeof value === 'string') return { ...wholeOf(key, value), text: `${name} ${value}` };
+    if (typeof value === 'string') return { told: toldWhole(key, value), text: `${name} ${value}` };
   return { text: name };
 }
 
-function wholeOf(key: string, value: string): { readonly whole?: string } {
-  return value.length < longestTitle / 2 && visibleLine(value, longestTitle) === value ? { whole: key } : {};
+function toldWhole(key: string, value: string, more: readonly string[] = []): readonly string[] {
+  return value.length < longestTitle / 2 && visibleLine(value, longestTitle) === value ? [key, ...more] : more;
 }
 
 function withPath(verb: string, args: JsonObject, cwd: string, more = ''): ReturnType<Words> {
   const path = args['file_path'];
-  return typeof path === 'string' ? { ...wholeOf('file_path', path), text: `${verb} ${pathText(path, cwd)}${more}` } : undefined;
+  return typeof path === 'string'
+    ? { told: toldWhole('file_path', path, ['offset', 'limit']), text: `${verb} ${pathText(path, cwd)}${more}` }
+    : undefined;
 }
 
 function windowText({ offset, limit }: JsonObject): string {
@@ -78,12 +84,15 @@ function searched(verb: string, args: JsonObject, cwd: string): ReturnType<Words
   const { pattern, path, include } = args;
   if (typeof pattern !== 'string') return undefined;
   const where = typeof path === 'string' ? ` in ${pathText(path, cwd)}` : '';
-  return { ...wholeOf('pattern', pattern), text: `${verb} ${pattern}${where}${typeof include === 'string' ? ` (${include})` : ''}` };
+  return {
+    told: toldWhole('pattern', pattern, ['path', 'include']),
+    text: `${verb} ${pattern}${where}${typeof include === 'string' ? ` (${include})` : ''}`,
+  };
 }
 
 function ofText(args: JsonObject, name: string): ReturnType<Words> {
   const value = args[name];
-  return typeof value === 'string' ? { ...wholeOf(name, value), text: value } : undefined;
+  return typeof value === 'string' ? { told: toldWhole(name, value), text: value } : undefined;
 }
 
 function ofId(verb: string, id: JsonValue | undefined): ReturnType<Words> {
@@ -93,7 +102,7 @@ function ofId(verb: string, id: JsonValue | undefined): ReturnType<Words> {
 function planWords(todos: JsonValue | undefined): ReturnType<Words> {
   if (!Array.isArray(todos)) return undefined;
   const done = todos.filter((entry) => isObject(entry) && entry['status'] === 'completed').length;
-  return { text: `Update plan (${todos.length === 0 ? 'cleared' : `${done} of ${todos.length} done`})` };
+  return { told: ['todos'], text: `Update plan (${todos.length === 0 ? 'cleared' : `${done} of ${todos.length} done`})` };
 }
 
 function askWords(questions: JsonValue | undefined): ReturnType<Words> {
@@ -105,7 +114,10 @@ function askWords(questions: JsonValue | undefined): ReturnType<Words> {
 
 function subagentWords({ description, agent }: JsonObject): ReturnType<Words> {
   if (typeof description !== 'string') return undefined;
-  return { ...wholeOf('description', description), text: `${description}${typeof agent === 'string' ? ` (${agent})` : ''}` };
+  return {
+    told: toldWhole('description', description, ['agent']),
+    text: `${description}${typeof agent === 'string' ? ` (${agent})` : ''}`,
+  };
 }
 
 function salientArgument(args: JsonObject): string {

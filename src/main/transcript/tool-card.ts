@@ -44,18 +44,24 @@ function argumentsView(call: CallRecord, args: JsonObject | undefined, hints: Ca
   if (args === undefined)
     return html`<div class="rule">arguments that are no JSON object:</div>${preformatted(excerptOf(call.arguments, longestArgument), 'out')}`;
   const entries = Object.entries(args)
-    .filter(([name]) => name !== hints.title.whole)
+    .filter(([name]) => call.result?.isError === true || !hints.title.told.includes(name))
     .slice(0, mostArguments);
   const long: Html[] = [];
   const short: Html[] = [];
   for (const [name, value] of entries) {
     // The command stands above its output, in the terminal.
     if (name === 'command' && typeof value === 'string' && isTerminal(call)) continue;
+    // What the command is for, in the model's words.
+    if (name === 'description' && typeof value === 'string' && isTerminal(call)) {
+      long.push(html`<div class="rule">${visibleLine(value, shortArgument)}</div>`);
+      continue;
+    }
     const said = typeof value === 'string' ? value : JSON.stringify(value, undefined, 1);
+    // A diff below shows the text that was put in and the one it replaced.
+    if (hints.hasDiffs && typeof value === 'string') continue;
     if (said.length <= shortArgument && !said.includes('\n'))
       short.push(html`<dt>${visibleLine(name, 60)}</dt><dd><code>${said}</code></dd>`);
-    // A diff below shows the text that was put in and the one it replaced.
-    else if (!hints.hasDiffs) long.push(folded(visibleLine(name, 60), excerptOf(said, longestArgument)));
+    else long.push(folded(visibleLine(name, 60), excerptOf(said, longestArgument)));
   }
   return html`${long}${short.length === 0 ? undefined : html`<dl>${short}</dl>`}`;
 }
