@@ -6,7 +6,8 @@
  */
 import type { RequestPermissionRequest, ToolCallContent } from '@agentclientprotocol/sdk';
 import type { EventData, PermissionMode } from '../../shared/events.ts';
-import type { SubagentQuestion } from '../../shared/subagent-protocol.ts';
+import type { RenderKind } from '../../shared/render-intents.ts';
+import { selfProvider, type SubagentQuestion } from '../../shared/subagent-protocol.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
 import type { Journal } from '../agent/journal.ts';
 import { titleLine } from '../display/title-line.ts';
@@ -117,6 +118,7 @@ function requestParams(sessionId: string, asker: QuestionAsker, question: Subage
     toolCall: {
       toolCallId: asker.callId,
       title: question.title,
+      kind: kindFor(asker, question),
       ...(question.rawInput === undefined ? {} : { rawInput: capJson(question.rawInput) }),
       content,
     },
@@ -125,4 +127,12 @@ function requestParams(sessionId: string, asker: QuestionAsker, question: Subage
       { optionId: optionIds.reject, name: 'Reject', kind: 'reject_once' },
     ],
   };
+}
+
+/**
+ * Never left out: a client that allows by kind would guess one from the title. That it only reads is not taken from another program,
+ * as some clients allow reads unseen.
+ */
+function kindFor({ provider }: QuestionAsker, { toolKind }: SubagentQuestion): RenderKind {
+  return provider === selfProvider || ['execute', 'edit', 'delete', 'move'].includes(toolKind) ? toolKind : 'other';
 }

@@ -15,7 +15,12 @@ const question: SubagentQuestion = {
 };
 const selected = (optionId: string): PermissionAnswer => ({ outcome: 'selected', optionId });
 
-function rig(answer: PermissionAnswer | 'never' | Error, parts: Partial<SubagentQuestionsParts> = {}) {
+interface Asked {
+  readonly provider?: string;
+  readonly toolKind?: SubagentQuestion['toolKind'];
+}
+
+function rig(answer: PermissionAnswer | 'never' | Error, parts: Partial<SubagentQuestionsParts> = {}, asked: Asked = {}) {
   const events: EventInput[] = [];
   const requests: PermissionRequest[] = [];
   const withdrawn: string[] = [];
@@ -34,7 +39,17 @@ function rig(answer: PermissionAnswer | 'never' | Error, parts: Partial<Subagent
     flush: () => 9,
     ...parts,
   });
-  return { events, requests, withdrawn, ask: (signal = new AbortController().signal) => questions.ask(asker, question, signal) };
+  return {
+    events,
+    requests,
+    withdrawn,
+    ask: (signal = new AbortController().signal) =>
+      questions.ask(
+        { ...asker, provider: asked.provider ?? asker.provider },
+        { ...question, toolKind: asked.toolKind ?? question.toolKind },
+        signal,
+      ),
+  };
 }
 
 const decisions = (events: readonly EventInput[]) => events.flatMap((event) => (event.type === 'permission/decided' ? [event.data] : []));
@@ -45,7 +60,7 @@ t.test('a question is asked in the name of the call, shows what the child showed
   const [request] = requests;
   t.match(request, { sessionId: 's', afterBatch: 9 });
   const params: any = request?.params;
-  t.match(params.toolCall, { toolCallId: 'call-1', title: 'rm -rf build', rawInput: { command: 'rm -rf build' } });
+  t.match(params.toolCall, { toolCallId: 'call-1', title: 'rm -rf build', kind: 'execute', rawInput: { command: 'rm -rf build' } });
   t.same(
     params.toolCall.content.map((block: any) => block.content.text),
     ['The subagent other (Count files) asks to do this.', 'Clears the build.'],
@@ -59,6 +74,19 @@ t.test('a question is asked in the name of the call, shows what the child showed
     { type: 'permission/asked', data: { turn: 4, callId: 'call-1', title: 'rm -rf build' } },
     { type: 'permission/decided', data: { callId: 'call-1', outcome: 'allow-once', by: 'client' } },
   ]);
+});
+
+t.test('the kind is never left out, and a program that says it only reads is not believed: clients allow reads by kind', async (t) => {
+  for (const [provider, toolKind, kind] of [
+    ['other', 'read', 'other'],
+    ['other', 'search', 'other'],
+    ['other', 'edit', 'edit'],
+    ['self', 'read', 'read'],
+  ] as const) {
+    const { ask, requests } = rig(selected('reject_once'), {}, { provider, toolKind });
+    await ask();
+    t.match(requests[0]?.params, { toolCall: { kind } }, `${provider}: ${toolKind}`);
+  }
 });
 
 t.test('anything but a clear yes is a no', async (t) => {
