@@ -102,6 +102,7 @@ class Server {
         configured: accessOf(this.#config.session),
       }),
       launch: this.#options.launch ?? { command: process.execPath, args: [], env: {} },
+      isSupervised: this.#options.restarts !== undefined,
       commands: this.#commands,
       sessions: async () => (await this.#start()).sessions,
       sessionsIfStarted: () => this.#runtime?.sessions,

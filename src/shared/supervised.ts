@@ -4,6 +4,12 @@
  */
 export const supervisedVariable = 'DSH_ACP_SUPERVISED';
 
+/** The exit code of a server under a supervisor that ended as it should: a stray `exit(0)` is none of those. */
+export const orderlyExit = 86;
+
+/** What a supervisor adds to the `_meta` of a request under this name, a server below one believes. No client's word for it is passed on. */
+export const supervisorMeta = 'dsh-acp/supervisor';
+
 export interface Supervised {
   readonly fd: number;
   readonly restarts: number;
@@ -15,4 +21,10 @@ export function takeSupervised(env: NodeJS.ProcessEnv): Supervised | undefined {
   delete env[supervisedVariable];
   const match = /^(\d{1,3}):(\d{1,6})$/.exec(word ?? '');
   return match === null ? undefined : { fd: Number(match[1]), restarts: Number(match[2]) };
+}
+
+/** The id that a session to be made shall have, where the supervisor gives one; a first try may have left such a session. */
+export function givenSessionId(params: { readonly _meta?: Readonly<Record<string, unknown>> | null | undefined }): string | undefined {
+  const given = params._meta?.[supervisorMeta] as { readonly sessionId?: unknown } | undefined;
+  return typeof given?.sessionId === 'string' ? given.sessionId : undefined;
 }

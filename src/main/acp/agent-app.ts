@@ -25,6 +25,8 @@ export interface AgentAppParts {
   readonly diagnostics: Diagnostics;
   readonly credentials: Credentials;
   readonly launch: Launch;
+  /** What a supervisor says in `_meta` is believed. */
+  readonly isSupervised: boolean;
   /** The open sessions, once the threads have been started. */
   readonly sessions: () => Promise<SessionTable>;
   /** The same, without waiting: a notification cannot concern a session that is not there yet. */

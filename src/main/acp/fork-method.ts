@@ -10,7 +10,7 @@ import type { Connection } from './connection.ts';
 import { refusal } from './meta/extension.ts';
 import { openSessionOptions } from './meta/session-options.ts';
 import { readParams } from './read-params.ts';
-import { refuseWhereOneOnlyLooks } from './session-methods.ts';
+import { givenId, refuseWhereOneOnlyLooks } from './session-methods.ts';
 import { sessionWorkspace } from './session-workspace.ts';
 
 export const forkMethod = 'session/fork';
@@ -48,7 +48,7 @@ export async function forkSession(parts: AgentAppParts, connection: Connection, 
   if (readOnly === true) throw refusal('readOnly', 'a fork is a session to go on with.');
   await parts.credentials.refresh();
   const wanted = { id: params.sessionId, cwd: params.cwd, view: connection.view, workspace };
-  const session = await (await parts.sessions()).fork(wanted, options);
+  const session = await (await parts.sessions()).fork(wanted, options, await givenId(parts, params));
   const choices = choicesFor(session.settings, connection.view, session.chosen);
   return parts.commands.behind({ sessionId: session.identity.id, ...choices }, session);
 }

@@ -18,11 +18,12 @@ import {
   type SetSessionModeResponse,
 } from '@agentclientprotocol/sdk';
 import { ServerError } from '../../shared/errors.ts';
+import { givenSessionId } from '../../shared/supervised.ts';
 import type { AgentAppParts } from './agent-app.ts';
 import { choicesFor } from './config-options.ts';
 import type { Connection } from './connection.ts';
 import { lookAtDirectory } from '../sessions/working-directory.ts';
-import { refusal } from './meta/extension.ts';
+import { refusal, type WithMeta } from './meta/extension.ts';
 import { newSessionOptions, openSessionOptions } from './meta/session-options.ts';
 import { parseModeId } from './modes.ts';
 import { sessionWorkspace } from './session-workspace.ts';
@@ -33,7 +34,9 @@ export async function newSession(parts: AgentAppParts, connection: Connection, p
   const access = await parts.credentials.refresh();
   const options = await newSessionOptions(params, { ...parts.config.session, ...access, ...workspace, asksPerson: connection.asksPerson });
   parts.credentials.require();
-  const session = await (await parts.sessions()).create(params.cwd, connection.view, options, workspace);
+  const sessions = await parts.sessions();
+  const id = await givenId(parts, params);
+  const session = await sessions.create(params.cwd, connection.view, options, { workspace, id });
   const choices = choicesFor(session.settings, connection.view, session.chosen);
   return parts.commands.behind({ sessionId: session.identity.id, ...choices }, session);
 }
@@ -129,4 +132,11 @@ export function refuseWhereOneOnlyLooks({ config }: AgentAppParts): void {
   if (!config.lookOnly) return;
   const message = 'This server was started only to look at sessions (look_only): use session/load.';
   throw new ServerError('SESSION_READ_ONLY', message, { data: { setting: 'look_only' } });
+}
+
+/** The id that a session to be made shall have. What a server made under it, and died before it could say so, is removed. */
+export async function givenId({ isSupervised, sessions }: AgentAppParts, params: WithMeta): Promise<string | undefined> {
+  const id = isSupervised ? givenSessionId(params) : undefined;
+  if (id !== undefined) await (await sessions()).delete(id);
+  return id;
 }

@@ -2,7 +2,7 @@
 import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { ModelConfig } from '../../shared/config.ts';
-import type { Supervised } from '../../shared/supervised.ts';
+import { orderlyExit, type Supervised } from '../../shared/supervised.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { KeyStore } from '../credentials/key-store.ts';
 import { serve } from '../server.ts';
@@ -52,7 +52,7 @@ export async function runServer(loaded: LoadedConfig, options: RunOptions): Prom
     ],
   });
   // Everything is closed and written by now; an open stdin would keep the process alive.
-  process.exit(code);
+  process.exit(options.supervised !== undefined && code === 0 ? orderlyExit : code);
 }
 
 function protocol(supervised: Supervised | undefined): Pick<Parameters<typeof serve>[1], 'input' | 'socket' | 'restarts'> {

@@ -12,6 +12,7 @@ export async function runSupervised({ config }: LoadedConfig): Promise<number> {
     server: { command: process.execPath, args: [...process.execArgv, ...process.argv.slice(1)], env: process.env },
     maxFrameBytes: config.maxFrameBytes,
     maxRestarts: config.maxRestarts,
+    shutdownGraceMs: config.shutdownGraceMs,
     note: (text) => {
       if (!quiet) process.stderr.write(`dsh-acp: ${text}\n`);
     },

@@ -4,14 +4,14 @@ import type { ServerConfig } from '../../shared/config.ts';
 import { logVersion, type SessionHeader } from '../../shared/events.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 
-/** With an id of its own. @param cwd canonical */
-export function newHeader(cwd: string, options: SessionOptions, { agentName, agentVersion }: ServerConfig): SessionHeader {
+/** @param cwd canonical @param id its own, where none is given */
+export function newHeader(cwd: string, options: SessionOptions, { agentName, agentVersion }: ServerConfig, id = uuidv7()): SessionHeader {
   // The environment is not kept: it may hold secrets.
   const { env: _env, ...stored } = options;
   return {
     type: 'session',
     version: logVersion,
-    id: uuidv7(),
+    id,
     createdAt: new Date().toISOString(),
     cwd,
     agent: { name: agentName, version: agentVersion },

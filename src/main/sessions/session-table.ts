@@ -32,6 +32,12 @@ export interface WantedSession {
   readonly workspace?: SessionWorkspace;
 }
 
+/** Of a session to be made. */
+interface GivenSession {
+  readonly workspace?: SessionWorkspace;
+  readonly id?: string | undefined;
+}
+
 export interface SessionTableParts {
   /** Names this server in lock files. */
   readonly serverNonce: string;
@@ -58,12 +64,13 @@ export class SessionTable {
   }
 
   /** Writes the session's header and opens it; no thread is touched. @throws ServerError CWD_INVALID, LOG_WRITE_FAILED, SHUTTING_DOWN */
-  async create(cwd: string, view: ConnectionView, options: SessionOptions, workspace: SessionWorkspace = {}): Promise<Session> {
+  async create(cwd: string, view: ConnectionView, options: SessionOptions, given: GivenSession = {}): Promise<Session> {
     this.#refuseWhenClosing();
     const canonicalCwd = await canonicalDirectory(cwd);
     const { config } = this.#parts;
-    const header = newHeader(canonicalCwd, options, config);
+    const header = newHeader(canonicalCwd, options, config, given.id);
     this.#refuseWhenClosing();
+    const { workspace = {} } = given;
     const paths = createSessionFile(config.stateDir, header);
     const session = this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options, workspace });
     this.#parts.mcp?.openAhead(session.identity);
@@ -90,11 +97,11 @@ export class SessionTable {
    *
    * @throws ServerError as {@link load}, but never SESSION_ALREADY_OPEN or SESSION_LOCKED; LOG_WRITE_FAILED. Nothing is left then
    */
-  async fork(wanted: WantedSession, given: Pick<SessionOptions, 'env' | 'mode'>): Promise<Session> {
+  async fork(wanted: WantedSession, given: Pick<SessionOptions, 'env' | 'mode'>, ownId?: string): Promise<Session> {
     this.#refuseWhenClosing();
     const { config } = this.#parts;
     const { header, canonicalCwd } = await this.#checkStored(wanted.id, wanted.cwd);
-    const own = newHeader(canonicalCwd, header.options ?? {}, config);
+    const own = newHeader(canonicalCwd, header.options ?? {}, config, ownId);
     await forkSession({ stateDir: config.stateDir, sourceId: wanted.id, header: own });
     try {
       return await this.resume({ ...wanted, id: own.id }, given);

@@ -15,7 +15,8 @@ export interface LooseFrame {
 /** `undefined` for whatever is not one JSON object. */
 export function parseFrame(line: string): LooseFrame | undefined {
   try {
-    const value: unknown = JSON.parse(line);
+    // As the server does, which takes a byte order mark for nothing.
+    const value: unknown = JSON.parse(line.charCodeAt(0) === 0xfeff ? line.slice(1) : line);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
   } catch {
     return undefined; // Whoever it is for says what is wrong with it.
@@ -30,6 +31,19 @@ export function idKey(id: unknown): string | undefined {
 /** A member of an object, if it is one. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** The frame with one more member of `params._meta`; `undefined` where there is no place for it. */
+export function lineWithMeta(frame: LooseFrame, name: string, value: object): string | undefined {
+  const { params } = frame;
+  const meta = member(params, '_meta') ?? {};
+  // Whatever is wrong with it, the server says it of what the client sent.
+  if (!isPlain(params) || !isPlain(meta)) return undefined;
+  return JSON.stringify({ ...frame, params: { ...params, _meta: { ...meta, [name]: value } } });
+}
+
+export function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function resultLine(id: unknown, result: object): string {

@@ -1,64 +1,61 @@
 /**
  * What the client has asked and not been answered: enough to ask it again, or to answer it, when the server process dies.
  */
-import { idKey, type LooseFrame, member } from './frames.ts';
+import { idKey, type LooseFrame } from './frames.ts';
 
 export interface OpenRequest {
   /** As it came: it is echoed with its type. */
   readonly id: unknown;
   readonly method: string;
   readonly sessionId: string | undefined;
-  readonly params: unknown;
-  /** As it was handed to the server. */
-  readonly line: string;
+  /** As it is handed to the server; `undefined` once too much is kept to ask it again. */
+  readonly line: string | undefined;
   /** The idempotence key of this prompt is ours. */
   readonly ownKey: boolean;
+  /** Whether asking twice does no more than asking once. */
+  readonly repeatable: boolean;
+  /** Of a request that opens a session: what opens it again, as JSON. */
+  readonly resume: string | undefined;
+  /** How many processes have been given it. */
+  tries: number;
   /** The client wants it ended. */
   cancelled: boolean;
-  /** Further requests under the same id, which the server refuses each with an error of its own. */
-  doubles: number;
+  /** Something has been shown that asking again would show twice. */
+  shown: boolean;
 }
 
-const invalidRequest = -32600;
+export type NewRequest = Pick<OpenRequest, 'id' | 'method' | 'sessionId' | 'ownKey' | 'repeatable' | 'resume'> & { readonly line: string };
+
+/** UTF-16 units of all lines that are kept for asking again. */
+const mostKept = 32 * 1024 * 1024;
 
 export class OpenRequests {
   readonly #byId = new Map<string, OpenRequest>();
+  /** Loads among them, by session: what they have shown matters. */
+  readonly #loads = new Map<string, OpenRequest>();
+  #kept = 0;
 
   get size(): number {
     return this.#byId.size;
   }
 
-  add(frame: LooseFrame, line: string, ownKey: boolean): void {
-    const key = idKey(frame.id);
-    if (key === undefined || typeof frame.method !== 'string') return;
-    const known = this.#byId.get(key);
-    if (known !== undefined) {
-      known.doubles += 1;
-      return;
-    }
-    const sessionId = member(frame.params, 'sessionId');
-    this.#byId.set(key, {
-      id: frame.id,
-      method: frame.method,
-      sessionId: typeof sessionId === 'string' ? sessionId : undefined,
-      params: frame.params,
-      line,
-      ownKey,
-      cancelled: false,
-      doubles: 0,
-    });
+  has(id: unknown): boolean {
+    return this.#byId.has(idKey(id) ?? '');
   }
 
-  /** Takes the request that a response answers out of the list; `undefined` when there is none, or it answers a double of it. */
+  /** Call only for an id that is not open. */
+  add(request: NewRequest): OpenRequest {
+    const line = this.#kept + request.line.length <= mostKept ? request.line : undefined;
+    const open: OpenRequest = { ...request, line, tries: 0, cancelled: false, shown: false };
+    this.restore(open);
+    return open;
+  }
+
+  /** Takes the request that a response answers out of the list; `undefined` when there is none. */
   settle(response: LooseFrame): OpenRequest | undefined {
     const key = idKey(response.id);
     const request = key === undefined ? undefined : this.#byId.get(key);
-    if (request === undefined || key === undefined) return undefined;
-    if (request.doubles > 0 && member(response.error, 'code') === invalidRequest) {
-      request.doubles -= 1;
-      return undefined;
-    }
-    this.#byId.delete(key);
+    if (request !== undefined && key !== undefined) this.#forget(key, request);
     return request;
   }
 
@@ -75,16 +72,32 @@ export class OpenRequests {
     if (request !== undefined) request.cancelled = true;
   }
 
+  /** These whole lines go to the client: notes which loads they begin to show. Costs nothing while there is no load. */
+  noteShown(lines: Buffer | string): void {
+    for (const [sessionId, request] of this.#loads) if (!request.shown && lines.includes(sessionId)) request.shown = true;
+  }
+
   /** All of them, in the order in which they came; the list is empty afterwards. */
   takeAll(): OpenRequest[] {
     const all = [...this.#byId.values()];
     this.#byId.clear();
+    this.#loads.clear();
+    this.#kept = 0;
     return all;
   }
 
   /** Puts one back that is asked again. */
   restore(request: OpenRequest): void {
     const key = idKey(request.id);
-    if (key !== undefined) this.#byId.set(key, { ...request, doubles: 0 });
+    if (key === undefined) return;
+    this.#byId.set(key, request);
+    this.#kept += request.line?.length ?? 0;
+    if (request.method === 'session/load' && request.sessionId !== undefined) this.#loads.set(request.sessionId, request);
+  }
+
+  #forget(key: string, request: OpenRequest): void {
+    this.#byId.delete(key);
+    this.#kept -= request.line?.length ?? 0;
+    if (this.#loads.get(request.sessionId ?? '') === request) this.#loads.delete(request.sessionId ?? '');
   }
 }

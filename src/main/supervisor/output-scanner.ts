@@ -5,6 +5,8 @@
 const LF = 0x0a;
 const update = Buffer.from('{"jsonrpc":"2.0","method":"session/update",');
 const toolCall = Buffer.from('"sessionUpdate":"tool_call');
+const toolCallUpdate = Buffer.from('"sessionUpdate":"tool_call_update"');
+const endings = [Buffer.from('"status":"completed"'), Buffer.from('"status":"failed"')];
 /** Where an update says what it is: behind the session's id, which is a UUID. */
 const headBytes = 256;
 
@@ -50,9 +52,12 @@ export class OutputScanner {
   }
 }
 
-/** An update that opens or closes no card. */
+/** An update that opens or closes no card. Running output and other changes of an open card are not parsed either. */
 function isPlain(bytes: Buffer, start: number, end: number): boolean {
   if (end - start <= update.length || bytes.compare(update, 0, update.length, start, start + update.length) !== 0) return false;
   const head = bytes.subarray(start + update.length, Math.min(end, start + headBytes));
-  return !head.includes(toolCall);
+  if (!head.includes(toolCall)) return true;
+  if (!head.includes(toolCallUpdate)) return false;
+  const line = bytes.subarray(start, end);
+  return !endings.some((ending) => line.includes(ending));
 }

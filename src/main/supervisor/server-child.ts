@@ -17,66 +17,90 @@ export interface ServerCommand {
   readonly env: NodeJS.ProcessEnv;
 }
 
+export interface ChildSinks {
+  readonly onData: (chunk: Buffer) => void;
+  /** {@link ServerChild.isFull} may have become false. */
+  readonly onDrain: () => void;
+}
+
 const protocolFd = 3;
+/** Somebody else may hold the other end, though nobody is meant to. */
+const drainMs = 1000;
 
 export class ServerChild {
-  /** Fulfils once the process has ended and everything it wrote has been handed out. */
+  /** Fulfils once the process has ended and everything it wrote has been handed out. Never rejects. */
   readonly ended: Promise<ChildEnd>;
   readonly #process: ChildProcess;
-  readonly #socket: Socket;
+  /** Absent where no process could be started. */
+  readonly #socket: Socket | undefined;
+  #isFull = false;
+  #killer: NodeJS.Timeout | undefined;
 
   /** @param restarts how many processes there were before it */
-  constructor({ command, args, env }: ServerCommand, restarts: number, onData: (chunk: Buffer) => void) {
+  constructor({ command, args, env }: ServerCommand, restarts: number, { onData, onDrain }: ChildSinks) {
     this.#process = spawn(command, [...args], {
       stdio: ['ignore', 2, 2, 'pipe'],
       // Of its own group: an interrupt typed at a terminal comes to it once, through us.
       detached: true,
       env: { ...env, [supervisedVariable]: `${protocolFd}:${restarts}` },
     });
-    this.#socket = this.#process.stdio[protocolFd] as Socket;
-    this.#socket.on('data', onData);
-    // A write to a process that has just died; its end tells the rest.
-    this.#socket.on('error', () => undefined);
     const exited = new Promise<ChildEnd>((resolve) => {
       this.#process.once('exit', (code, signal) => resolve({ code, signal }));
       this.#process.once('error', () => resolve({ code: 1, signal: null }));
     });
-    const drained = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
+    const socket = (this.#process.stdio as readonly unknown[] | undefined)?.[protocolFd] as Socket | undefined;
+    this.#socket = socket;
+    socket?.on('data', onData);
+    // A write to a process that has just died; its end tells the rest.
+    socket?.on('error', () => undefined);
+    socket?.on('drain', () => {
+      this.#isFull = false;
+      onDrain();
+    });
+    const drained = new Promise<void>((resolve) => (socket === undefined ? resolve() : socket.once('close', () => resolve())));
     this.ended = exited.then(async (end) => {
+      clearTimeout(this.#killer);
+      // Whole lines that it still wrote are the client's, also of a client that is slow: no more than a pipe holds.
+      socket?.resume();
       // What was under way to it is nobody's now, and would keep the socket open.
-      this.#socket.end();
+      socket?.end();
       await Promise.race([drained, new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref())]);
-      this.#socket.destroy();
+      socket?.destroy();
       return end;
     });
   }
 
-  /** `false` when the caller should wait for {@link onDrain}. The line has no LF. */
-  send(line: string): boolean {
-    return this.#socket.writable ? this.#socket.write(`${line}\n`) : true;
+  /** More should not be sent before it has read on. */
+  get isFull(): boolean {
+    return this.#isFull;
   }
 
-  onDrain(resume: () => void): void {
-    this.#socket.on('drain', resume);
+  /** The line has no LF. */
+  send(line: string): void {
+    if (this.#socket?.writable === true && !this.#socket.write(`${line}\n`)) this.#isFull = true;
   }
 
   pause(): void {
-    this.#socket.pause();
+    this.#socket?.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#socket?.resume();
   }
 
-  /** End of input: the server answers what is open, and goes. */
-  end(): void {
-    this.#socket.end();
+  /** End of input: the server answers what is open, and goes; within `graceMs`, or it is killed. */
+  end(graceMs: number): void {
+    this.#socket?.end();
+    this.#killIn(graceMs);
   }
 
-  kill(signal: NodeJS.Signals): void {
+  /** A signal that should end it, within `graceMs`. */
+  signal(signal: NodeJS.Signals, graceMs: number): void {
     this.#process.kill(signal);
+    this.#killIn(graceMs);
+  }
+
+  #killIn(graceMs: number): void {
+    this.#killer ??= setTimeout(() => this.#process.kill('SIGKILL'), graceMs);
   }
 }
-
-/** A grandchild may hold the other end; it has nothing to say that concerns the client. */
-const drainMs = 1000;

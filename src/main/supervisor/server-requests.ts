@@ -5,14 +5,14 @@
 import { idKey, type LooseFrame, member } from './frames.ts';
 
 export class ServerRequests {
-  readonly #ownIds = new Map<string, unknown>();
-  readonly #outer = new Map<string, string>();
+  readonly #ownIds = new Map<number, unknown>();
+  readonly #outer = new Map<string, number>();
   #count = 0;
 
   /** The request as the client gets it. */
   outgoing(frame: LooseFrame): string {
     this.#count += 1;
-    const id = `dsh-acp-${this.#count}`;
+    const id = this.#count;
     this.#ownIds.set(id, frame.id);
     this.#outer.set(idKey(frame.id) ?? '', id);
     return JSON.stringify({ ...frame, id });
@@ -27,7 +27,7 @@ export class ServerRequests {
   /** The client's answer as the server gets it; `undefined` when nobody waits for it any more. */
   incoming(frame: LooseFrame): string | undefined {
     const { id } = frame;
-    if (typeof id !== 'string' || !this.#ownIds.has(id)) return undefined;
+    if (typeof id !== 'number' || !this.#ownIds.has(id)) return undefined;
     const own = this.#ownIds.get(id);
     this.#ownIds.delete(id);
     this.#outer.delete(idKey(own) ?? '');

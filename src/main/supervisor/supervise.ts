@@ -4,6 +4,8 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import { FrameDecoder } from '../../shared/framing/frame-decoder.ts';
+import { orderlyExit } from '../../shared/supervised.ts';
+import { wordsOf } from './answers.ts';
 import { errorLine } from './frames.ts';
 import { RestartPolicy } from './restart-policy.ts';
 import { type ChildEnd, ServerChild, type ServerCommand } from './server-child.ts';
@@ -17,14 +19,22 @@ export interface SuperviseOptions {
   readonly maxFrameBytes: number;
   /** Within a minute. */
   readonly maxRestarts: number;
+  /** What the server itself takes to end in order. */
+  readonly shutdownGraceMs: number;
   /** One line about a restart, for stderr. */
   readonly note: (text: string) => void;
 }
 
-/** Fulfils with the exit code, once the client has left or the server will not be started again. */
+/** Fulfils with the exit code, once the client has left or the server will not be started again; all that was written has left then. */
 export async function supervise(options: SuperviseOptions): Promise<number> {
   return await new SupervisedConnection(options).run();
 }
+
+const lastWriteMs = 1000;
+/** Beyond its own grace a server that has been told to end is killed: its main thread does not react. */
+const extraGraceMs = 5_000;
+/** A wrong setting: no process will do better. */
+const wrongSetting = 2;
 
 class SupervisedConnection {
   readonly #options: SuperviseOptions;
@@ -41,65 +51,84 @@ class SupervisedConnection {
   constructor(options: SuperviseOptions) {
     this.#options = options;
     this.#policy = new RestartPolicy(options.maxRestarts);
-    this.#supervisor = new Supervisor({ toClient: (text) => this.#write(text) });
+    this.#supervisor = new Supervisor({ toClient: (text) => this.#write(text), onRegulate: () => this.#regulate() });
     this.#decoder = new FrameDecoder({ maxFrameBytes: options.maxFrameBytes }, (frame) => {
       if ('line' in frame) this.#supervisor.fromClient(frame.line);
-      else this.#write(`${errorLine(null, 'FRAME_TOO_LARGE', `A line is longer than ${frame.oversized} bytes.`)}\n`);
+      else this.#write(`${tooLong(frame.oversized)}\n`);
     });
   }
 
   async run(): Promise<number> {
     const { input, output } = this.#options;
     output.on('error', () => this.#leave());
-    output.on('drain', () => this.#child?.resume());
-    input.on('data', (chunk: Buffer) => this.#read(chunk));
+    output.on('drain', () => {
+      this.#child?.resume();
+      this.#regulate();
+    });
+    input.on('data', (chunk: Buffer) => {
+      this.#decoder.push(chunk);
+      this.#regulate();
+    });
     input.on('error', () => this.#endInput());
     input.on('end', () => this.#endInput());
     input.pause();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => this.#signalled(signal));
+    const code = await this.#serve();
+    await this.#flushed();
+    return code;
+  }
+
+  async #serve(): Promise<number> {
     for (;;) {
-      const end = await this.#oneProcess();
-      const code = end.code ?? 1;
-      if (this.#leaving) return code;
-      const delayMs = isFinal(end) ? undefined : this.#policy.next(performance.now());
+      const { end, served } = await this.#oneProcess();
       this.#supervisor.serverDied(end);
+      const delayMs = this.#nextIn(end, served);
       if (delayMs === undefined) {
         this.#supervisor.giveUp(end);
-        await this.#flushed();
-        return code === 0 ? 0 : code;
+        return exitCode(end);
       }
       this.#restarts += 1;
       this.#options.note(`the server process ${wordsOf(end)}; it is started again`);
       await this.#pauseFor(delayMs);
-      if (this.#leaving) return 0;
+      if (this.#leaving) {
+        this.#supervisor.giveUp(end);
+        return 0;
+      }
     }
   }
 
-  async #oneProcess(): Promise<ChildEnd> {
-    const { input, server } = this.#options;
-    const child: ServerChild = new ServerChild(server, this.#restarts, (chunk) => scanner.push(chunk));
-    this.#child = child;
-    child.onDrain(() => this.#resumeInput());
-    const port = {
-      send: (line: string): void => {
-        if (!child.send(line)) input.pause();
+  /** Milliseconds until the next process; `undefined` when there will be none. */
+  #nextIn(end: ChildEnd, served: boolean): number | undefined {
+    if (this.#leaving || end.code === orderlyExit || (end.code === wrongSetting && !served)) return undefined;
+    const delayMs = this.#policy.next(performance.now());
+    if (delayMs === undefined) this.#options.note(`the server process ${wordsOf(end)}; it died too often to be started again`);
+    return delayMs;
+  }
+
+  async #oneProcess(): Promise<{ readonly end: ChildEnd; readonly served: boolean }> {
+    let served = false;
+    const child: ServerChild = new ServerChild(this.#options.server, this.#restarts, {
+      onData: (chunk) => {
+        served = true;
+        scanner.push(chunk);
       },
-    };
-    const scanner = this.#supervisor.begin(port, () => this.#resumeInput());
-    // Behind what waited for this process.
-    if (this.#inputEnded) child.end();
+      onDrain: () => this.#regulate(),
+    });
+    this.#child = child;
+    const scanner = this.#supervisor.begin({ send: (line) => child.send(line) });
+    this.#regulate();
     const end = await child.ended;
     this.#child = undefined;
-    input.pause();
-    return end;
+    this.#options.input.pause();
+    return { end, served };
   }
 
-  #read(chunk: Buffer): void {
-    this.#decoder.push(chunk);
-  }
-
-  #resumeInput(): void {
-    if (this.#supervisor.ready && !this.#inputEnded) this.#options.input.resume();
+  /** Reads the client on, or lets it wait, by what waits on both sides. */
+  #regulate(): void {
+    const { input, output } = this.#options;
+    if (this.#inputEnded) return;
+    if (this.#child !== undefined && !this.#child.isFull && this.#supervisor.wantsInput && !output.writableNeedDrain) input.resume();
+    else input.pause();
   }
 
   #write(text: string | Buffer): void {
@@ -110,24 +139,29 @@ class SupervisedConnection {
     if (this.#inputEnded) return;
     this.#inputEnded = true;
     this.#decoder.end();
+    this.#supervisor.clientLeft();
     this.#leave();
   }
 
   /** The server takes itself down and says so with its end. */
   #leave(): void {
     this.#leaving = true;
-    this.#child?.end();
+    this.#child?.end(this.#graceMs);
     this.#wake();
   }
 
   #signalled(signal: NodeJS.Signals): void {
     this.#leaving = true;
-    this.#child?.kill(signal);
+    this.#child?.signal(signal, this.#graceMs);
     this.#wake();
   }
 
+  get #graceMs(): number {
+    return this.#options.shutdownGraceMs + extraGraceMs;
+  }
+
   #pauseFor(ms: number): Promise<void> {
-    if (ms === 0) return Promise.resolve();
+    if (ms === 0 || this.#leaving) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {
@@ -146,15 +180,12 @@ class SupervisedConnection {
   }
 }
 
-const lastWriteMs = 1000;
-/** A wrong setting: no process will do better. */
-const wrongSetting = 2;
-
-/** An end that the server meant. */
-function isFinal({ code }: ChildEnd): boolean {
-  return code === 0 || code === wrongSetting;
+function tooLong(bytes: number): string {
+  return errorLine(null, 'FRAME_TOO_LARGE', `Invalid request: the frame is longer than ${bytes} bytes; it was skipped.`);
 }
 
-function wordsOf({ code, signal }: ChildEnd): string {
-  return signal === null ? `ended with code ${String(code)}` : `was ended by ${signal}`;
+function exitCode({ code }: ChildEnd): number {
+  if (code === orderlyExit) return 0;
+  // A stray `exit(0)` is a death as any other.
+  return code === null || code === 0 ? 1 : code;
 }

@@ -6,14 +6,16 @@
  * log says whether it never began, has ended, or was cut in the middle.
  */
 import { randomUUID } from 'node:crypto';
-import { extensionName } from '../acp/meta/extension.ts';
-import { OpenCards } from '../threads/open-cards.ts';
-import { errorLine, type LooseFrame, member, parseFrame, resultLine } from './frames.ts';
-import { type KnownSession, KnownSessions } from './known-sessions.ts';
+import { isNestedDeeperThan } from '../transport/nesting-limit.ts';
+import { answerAtDeath, cutTurnError, givenUpError, leavingAnswer } from './answers.ts';
+import { errorLine, type LooseFrame, member, parseFrame } from './frames.ts';
+import { type Held, type KnownSession, KnownSessions } from './known-sessions.ts';
 import { type OpenRequest, OpenRequests } from './open-requests.ts';
 import { OutputScanner } from './output-scanner.ts';
+import { readRequest } from './read-request.ts';
 import type { ChildEnd } from './server-child.ts';
 import { ServerRequests } from './server-requests.ts';
+import { ShownCards } from './shown-cards.ts';
 
 /** The server process as far as the supervisor talks to it. */
 export interface ServerPort {
@@ -24,90 +26,128 @@ export interface ServerPort {
 export interface SupervisorParts {
   /** Whole lines, LF included, in order. */
   readonly toClient: (text: string | Buffer) => void;
+  /** {@link Supervisor.wantsInput} may have changed. */
+  readonly onRegulate: () => void;
+}
+
+interface Waiting extends Held {
+  readonly sessionId: string | undefined;
 }
 
 const privatePrefix = 'dsh-acp-supervisor/';
 /** Sessions that are opened again though nobody has asked for them, at a time. */
 const eagerOpenings = 4;
+/** UTF-16 units of lines that wait for their sessions; beyond them the client's input waits. */
+const mostHeld = 1024 * 1024;
+/** As the server has it; what is deeper it refuses, whatever it is. */
+const deepestFrame = 1000;
 
 export class Supervisor {
-  readonly #toClient: (text: string | Buffer) => void;
+  readonly #parts: SupervisorParts;
   readonly #requests = new OpenRequests();
   readonly #sessions = new KnownSessions();
-  readonly #cards = new OpenCards();
+  readonly #cards = new ShownCards();
   readonly #asked = new ServerRequests();
   /** What the supervisor itself has asked the server. */
   readonly #own = new Map<string, (response: LooseFrame) => void>();
   readonly #keyPrefix = randomUUID();
-  #initialize: LooseFrame | undefined;
+  /** As it was answered last with a result. */
+  #initialize: string | undefined;
   #server: ServerPort | undefined;
   /** False until a new process has answered `initialize`. */
   #ready = false;
-  /** Lines of the client that came meanwhile. */
-  #waiting: { readonly sessionId: string | undefined; readonly line: string }[] = [];
+  /** Of the client, come meanwhile. */
+  #waiting: Waiting[] = [];
   #again: OpenRequest[] = [];
   #eager: KnownSession[] = [];
+  #held = 0;
   #count = 0;
 
-  constructor({ toClient }: SupervisorParts) {
-    this.#toClient = toClient;
+  constructor(parts: SupervisorParts) {
+    this.#parts = parts;
   }
 
   /** Whether lines of the client can be taken now; while they cannot, its input should not be read. */
-  get ready(): boolean {
+  get wantsInput(): boolean {
+    return this.#ready && this.#held <= mostHeld;
+  }
+
+  get isReady(): boolean {
     return this.#ready;
   }
 
-  /** A new process. Give what it writes to the scanner that this returns. `onReady` is called once lines can be taken. */
-  begin(server: ServerPort, onReady: () => void): OutputScanner {
+  /** A new process. Give what it writes to the scanner that this returns. */
+  begin(server: ServerPort): OutputScanner {
     this.#server = server;
-    if (this.#initialize === undefined) this.#becomeReady(onReady);
-    else this.#askOwn(this.#initialize, () => this.#becomeReady(onReady));
-    return new OutputScanner({ plain: this.#toClient, line: (line) => this.#fromServer(line) });
+    if (this.#initialize === undefined) this.#becomeReady();
+    else this.#askOwn('initialize', this.#initialize, () => this.#becomeReady());
+    return new OutputScanner({ plain: (bytes) => this.#show(bytes), line: (line) => this.#fromServer(line) });
   }
 
   /** A line of the client, without its LF. */
   fromClient(line: string): void {
-    const frame = parseFrame(line);
-    const sessionId = member(frame?.params, 'sessionId');
-    const known = typeof sessionId === 'string' ? sessionId : undefined;
-    if (frame === undefined) this.#pass(undefined, line);
-    else if (typeof frame.method !== 'string') this.#answered(frame);
-    else if (frame.id === undefined) this.#notified(frame, known, line);
-    else this.#pass(known, this.#request(frame, known, line));
+    const frame = isNestedDeeperThan(line, deepestFrame) ? undefined : parseFrame(line);
+    if (frame === undefined || (frame.method === undefined && frame.id === undefined)) this.#pass({ sessionId: undefined, line });
+    else if (frame.method === undefined) this.#answered(frame);
+    else if (typeof frame.method !== 'string' || !isId(frame.id)) this.#pass({ sessionId: undefined, line });
+    else if (frame.id === undefined) this.#notified(frame, line);
+    else if (this.#requests.has(frame.id)) this.#refuseDouble(frame.id);
+    else {
+      const request = this.#requests.add(readRequest({ ...frame, method: frame.method }, line, () => this.#newKey()));
+      this.#pass({ sessionId: request.sessionId, line: request.line ?? line, request });
+    }
   }
 
-  /** The process has ended and will be started again: closes and answers what cannot wait for that. */
+  /** The process has ended: closes and answers what cannot wait for the next one. */
   serverDied(end: ChildEnd): void {
     this.#server = undefined;
     this.#ready = false;
     this.#own.clear();
     // Requests among them are in the list below; a cancel has left its mark there.
     this.#waiting = [];
+    this.#held = 0;
     for (const line of this.#asked.withdrawAll()) this.#line(line);
+    for (const id of this.#sessions.ids()) this.#closeCards(id);
     this.#eager = this.#sessions.loseAll();
-    for (const request of this.#requests.takeAll()) {
+    for (const request of [...this.#again.splice(0), ...this.#requests.takeAll()]) {
+      // Of a session that is being loaded.
       if (request.sessionId !== undefined) this.#closeCards(request.sessionId);
-      this.#settleOrKeep(request, end);
+      const answer = answerAtDeath(request, end);
+      if (answer === undefined) this.#again.push(request);
+      this.#tell(answer);
     }
-    // Cards of work that no request waits for.
-    for (const { id } of this.#eager) this.#closeCards(id);
   }
 
-  /** The process will not be started again: whatever waits is answered. */
+  /** The process will not be started again: whatever waits is answered. Call it behind {@link serverDied}. */
   giveUp(end: ChildEnd): void {
-    for (const request of this.#again.splice(0)) this.#line(restartError(request, end));
+    for (const request of this.#again.splice(0)) this.#line(givenUpError(request, end));
   }
 
-  #becomeReady(onReady: () => void): void {
+  /** The client will say no more: what no process has been given is answered here, the rest by the process. */
+  clientLeft(): void {
+    const held = [...this.#sessions.values()].flatMap((session) => session.held.splice(0));
+    const unasked = [...this.#again.splice(0), ...[...this.#waiting.splice(0), ...held].flatMap(({ request }) => request ?? [])];
+    for (const request of unasked) {
+      this.#requests.settle({ id: request.id });
+      this.#line(leavingAnswer(request));
+    }
+    this.#eager = [];
+  }
+
+  #newKey(): string {
+    this.#count += 1;
+    return `${this.#keyPrefix}/${this.#count}`;
+  }
+
+  #becomeReady(): void {
     this.#ready = true;
     for (const request of this.#again.splice(0)) {
       this.#requests.restore(request);
-      this.#pass(request.sessionId, request.line);
+      this.#pass({ sessionId: request.sessionId, line: request.line ?? '', request });
     }
-    for (const { sessionId, line } of this.#waiting.splice(0)) this.#pass(sessionId, line);
+    for (const waiting of this.#waiting.splice(0)) this.#pass(waiting);
     for (let begun = 0; begun < eagerOpenings; begun += 1) this.#openNextEager();
-    onReady();
+    this.#parts.onRegulate();
   }
 
   /** Children of a dead server run on until its session is opened again: so those that were at work are, unasked. */
@@ -118,31 +158,16 @@ export class Supervisor {
     else this.#openNextEager();
   }
 
-  #request(frame: LooseFrame, sessionId: string | undefined, line: string): string {
-    if (frame.method === 'initialize') this.#initialize = frame;
-    const ownKey = frame.method === 'session/prompt' && member(extensionOf(frame), 'key') === undefined;
-    const sent = ownKey ? (this.#withKey(frame) ?? line) : line;
-    this.#requests.add(frame, sent, ownKey && sent !== line);
-    const session = this.#sessions.get(sessionId);
-    if (session !== undefined && frame.method === 'session/prompt') session.active = true;
-    return sent;
-  }
-
-  #withKey(frame: LooseFrame): string | undefined {
-    const params = frame.params as { readonly _meta?: Record<string, unknown> | null } | null | undefined;
-    const extension = extensionOf(frame) ?? {};
-    // Whatever is wrong with it, the server says it of what the client sent.
-    if (typeof params !== 'object' || params === null || typeof extension !== 'object') return undefined;
-    this.#count += 1;
-    const key = `${this.#keyPrefix}/${this.#count}`;
-    const _meta = { ...params._meta, [extensionName]: { ...extension, key } };
-    return JSON.stringify({ ...frame, params: { ...params, _meta } });
-  }
-
-  #notified(frame: LooseFrame, sessionId: string | undefined, line: string): void {
-    if (frame.method === 'session/cancel') this.#requests.cancelSession(sessionId);
+  #notified(frame: LooseFrame, line: string): void {
+    const sessionId = member(frame.params, 'sessionId');
+    const known = typeof sessionId === 'string' ? sessionId : undefined;
     if (frame.method === '$/cancel_request') this.#requests.cancelRequest(member(frame.params, 'requestId'));
-    this.#pass(sessionId, line);
+    if (frame.method === 'session/cancel') {
+      this.#requests.cancelSession(sessionId);
+      // Nothing is left in it that could be cancelled.
+      if (this.#sessions.get(known)?.state === 'lost') return;
+    }
+    this.#pass({ sessionId: known, line });
   }
 
   #answered(frame: LooseFrame): void {
@@ -150,48 +175,67 @@ export class Supervisor {
     if (line !== undefined) this.#server?.send(line);
   }
 
+  #refuseDouble(id: unknown): void {
+    this.#line(errorLine(id, 'INVALID_REQUEST', 'Invalid request: a request with this id is still open.'));
+  }
+
   /** On to the server: behind the opening of its session, where that was lost. */
-  #pass(sessionId: string | undefined, line: string): void {
+  #pass(waiting: Waiting): void {
     if (!this.#ready) {
-      this.#waiting.push({ sessionId, line });
+      this.#waiting.push(waiting);
       return;
     }
-    const session = this.#sessions.get(sessionId);
-    if (session === undefined || session.state === 'open') {
-      this.#server?.send(line);
+    const session = this.#sessions.get(waiting.sessionId);
+    // A session need not be open to be deleted.
+    const canGo =
+      session === undefined || session.state === 'open' || (session.state === 'lost' && waiting.request?.method === 'session/delete');
+    if (canGo) {
+      this.#hand(waiting, session);
       return;
     }
-    session.held.push(line);
+    session.held.push(waiting);
+    this.#hold(waiting.line.length);
     if (session.state === 'lost') this.#reopen(session);
+  }
+
+  #hand({ line, request }: Held, session: KnownSession | undefined): void {
+    if (request !== undefined) request.tries += 1;
+    if (session !== undefined && request?.method === 'session/prompt') session.active = true;
+    this.#server?.send(line);
+  }
+
+  #hold(change: number): void {
+    this.#held += change;
+    this.#parts.onRegulate();
   }
 
   #reopen(session: KnownSession, then: () => void = () => undefined): void {
     session.state = 'opening';
-    this.#askOwn({ method: 'session/resume', params: session.resume }, (response) => {
+    this.#askOwn('session/resume', session.resume, (response) => {
       const held = session.held.splice(0);
-      if (response.error === undefined) {
-        session.state = 'open';
-        for (const line of held) this.#server?.send(line);
-      } else {
-        this.#sessions.forget(session.id);
-        for (const line of held) this.#refuseHeld(line, response.error);
+      const isOpen = response.error === undefined;
+      // Another try is free: what stands in the way may go.
+      session.state = isOpen ? 'open' : 'lost';
+      if (member(member(response.error, 'data'), 'code') === 'SESSION_NOT_FOUND') this.#sessions.forget(session.id);
+      for (const one of held) {
+        if (isOpen) this.#hand(one, session);
+        else if (one.request !== undefined) this.#refuse(one.request, response.error);
       }
+      this.#hold(-held.reduce((sum, { line }) => sum + line.length, 0));
       then();
     });
   }
 
-  #refuseHeld(line: string, error: unknown): void {
-    const frame = parseFrame(line);
-    if (frame?.id === undefined || typeof frame.method !== 'string') return;
-    const answer = { id: frame.id, error };
-    if (this.#requests.settle(answer) !== undefined) this.#line(JSON.stringify({ jsonrpc: '2.0', ...answer }));
+  #refuse({ id }: OpenRequest, error: unknown): void {
+    if (this.#requests.settle({ id }) !== undefined) this.#line(JSON.stringify({ jsonrpc: '2.0', id, error }));
   }
 
-  #askOwn({ method, params }: LooseFrame, onResponse: (response: LooseFrame) => void): void {
+  /** @param params as JSON */
+  #askOwn(method: string, params: string, onResponse: (response: LooseFrame) => void): void {
     this.#count += 1;
     const id = `${privatePrefix}${this.#keyPrefix}/${this.#count}`;
     this.#own.set(id, onResponse);
-    this.#server?.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    this.#server?.send(`{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${params}}`);
   }
 
   #fromServer(line: string): void {
@@ -200,16 +244,11 @@ export class Supervisor {
     const { method } = frame;
     if (method === undefined) this.#responded(frame, line);
     else if (frame.id !== undefined) this.#line(this.#asked.outgoing(frame));
-    else if (method === '$/cancel_request') this.#withdrawn(frame);
+    else if (method === '$/cancel_request') this.#tell(this.#asked.withdrawal(frame));
     else {
-      if (method === 'session/update') this.#noteCard(frame);
-      this.#line(line);
+      if (method === 'session/update') this.#cards.note(frame);
+      this.#show(`${line}\n`);
     }
-  }
-
-  #withdrawn(frame: LooseFrame): void {
-    const line = this.#asked.withdrawal(frame);
-    if (line !== undefined) this.#line(line);
   }
 
   #responded(frame: LooseFrame, line: string): void {
@@ -220,56 +259,41 @@ export class Supervisor {
       return;
     }
     const request = this.#requests.settle(frame);
-    if (request !== undefined) this.#sessions.learn(request, frame);
-    const isCut = request?.ownKey === true && member(member(frame.error, 'data'), 'code') === 'TURN_INTERRUPTED';
-    this.#line(isCut ? restartError(request, undefined) : line);
-  }
-
-  #noteCard(frame: LooseFrame): void {
-    const sessionId = member(frame.params, 'sessionId');
-    const update = member(frame.params, 'update');
-    const callId = member(update, 'toolCallId');
-    if (typeof sessionId !== 'string' || typeof callId !== 'string') return;
-    const status = member(update, 'status');
-    const terminal = member(member(update, '_meta'), 'terminal_info') !== undefined;
-    if (member(update, 'sessionUpdate') === 'tool_call')
-      this.#cards.note({ sessionId, callId, open: true, ...(terminal ? { terminal } : {}) });
-    if (status === 'completed' || status === 'failed') this.#cards.note({ sessionId, callId, open: false });
+    if (request === undefined) {
+      // For a line that could not be told from noise. Nothing else of ours is unknown here.
+      if (frame.id === null || frame.error !== undefined) this.#line(line);
+      return;
+    }
+    if (request.method === 'initialize' && frame.error === undefined) this.#initialize = paramsOf(request.line);
+    this.#sessions.learn(request, frame);
+    const isCut = request.ownKey && member(member(frame.error, 'data'), 'code') === 'TURN_INTERRUPTED';
+    this.#line(isCut ? cutTurnError(request, frame.error) : line);
   }
 
   #closeCards(sessionId: string): void {
-    const { frames } = this.#cards.close(sessionId, 'Outcome unknown: the server process ended during this call.');
-    if (frames !== '') this.#toClient(frames);
+    const frames = this.#cards.close(sessionId);
+    if (frames !== '') this.#parts.toClient(frames);
   }
 
-  #settleOrKeep(request: OpenRequest, end: ChildEnd): void {
-    if (request.cancelled && request.method === 'session/prompt') this.#line(resultLine(request.id, { stopReason: 'cancelled' }));
-    else if (isRepeatable(request.method)) this.#again.push(request);
-    else this.#line(restartError(request, end));
+  #show(lines: Buffer | string): void {
+    this.#requests.noteShown(lines);
+    this.#parts.toClient(lines);
+  }
+
+  #tell(line: string | undefined): void {
+    if (line !== undefined) this.#line(line);
   }
 
   #line(line: string): void {
-    this.#toClient(`${line}\n`);
+    this.#parts.toClient(`${line}\n`);
   }
 }
 
-/** Whether the same request twice does no more than once. A prompt has a key, ours if none other. */
-function isRepeatable(method: string): boolean {
-  // A load that has begun has shown a part of the history; again would show it twice.
-  return !method.startsWith('_session/') && method !== 'session/load' && method !== 'session/fork';
+function isId(id: unknown): boolean {
+  return id === undefined || id === null || typeof id === 'string' || Number.isFinite(id);
 }
 
-function extensionOf(frame: LooseFrame): unknown {
-  return member(member(frame.params, '_meta'), extensionName) ?? undefined;
-}
-
-function wordsFor(end: ChildEnd | undefined): string {
-  if (end === undefined) return 'ended';
-  return end.signal === null ? `ended with code ${String(end.code)}` : `was ended by ${end.signal}`;
-}
-
-function restartError(request: Pick<OpenRequest, 'id' | 'sessionId' | 'method'>, end: ChildEnd | undefined): string {
-  const what = request.method === 'session/prompt' ? 'in the middle of this turn' : `before it answered ${request.method.slice(0, 60)}`;
-  const data = request.sessionId === undefined ? {} : { sessionId: request.sessionId };
-  return errorLine(request.id, 'SERVER_RESTARTED', `The server process ${wordsFor(end)} ${what}.`, data);
+/** As JSON. */
+function paramsOf(line: string | undefined): string | undefined {
+  return line === undefined ? undefined : JSON.stringify(parseFrame(line)?.params ?? {});
 }
