@@ -115,7 +115,10 @@ async function run(line: CommandLine): Promise<number> {
     }
     case 'doctor': {
       const { runDoctor } = await import('./cli/doctor/doctor.ts');
-      return await runDoctor(() => load(line), print, { keys: await keyStore() });
+      return await runDoctor(() => load(line), print, {
+        keys: await keyStore(),
+        brokerPath: join(packageRoot(), 'dist', 'worker', 'broker.cjs'),
+      });
     }
     case 'run': {
       const { runRun } = await import('./cli/run-command.ts');

@@ -5,6 +5,7 @@
  * can read or end it. Errors cross as {@link WireError} inside the result where a caller must tell them apart.
  */
 import type { McpApi } from './mcp-protocol.ts';
+import type { SandboxSettings, SandboxState } from './sandbox.ts';
 import type { SubagentApi, SubagentProvider } from './subagent-protocol.ts';
 
 /** A command as argv: never a shell line, unless `command` is a shell that was asked for. */
@@ -18,6 +19,10 @@ export interface CommandSpec {
   readonly env?: Readonly<Record<string, string>>;
   /** `none` starts the command without a network; where that cannot be done it is not started (`spawnError`). */
   readonly network?: 'none';
+  /** Canonical directories that a contained command may write; `cwd` alone when absent. */
+  readonly roots?: readonly string[];
+  /** `required`: without a sandbox it is not started, whatever the settings say. */
+  readonly sandbox?: 'required';
   /** How much of each stream is kept in memory: the head and the tail together. */
   readonly keepBytes: number;
   /** Where the whole output goes once it outgrows `keepBytes`; `undefined` spills nothing. Absolute directory. */
@@ -56,6 +61,11 @@ export interface RunResult {
   readonly cancelled: boolean;
   /** Set when the process could not be started at all, for example `ENOENT`. */
   readonly spawnError?: string;
+  readonly spawnCode?: 'SANDBOX_UNAVAILABLE';
+  /** It ran in a sandbox. */
+  readonly contained?: true;
+  /** Files that other programs trust and that have appeared or changed while it ran, absolute; only where it was contained. */
+  readonly controlFiles?: readonly string[];
   readonly stdout: CapturedOutput;
   readonly stderr: CapturedOutput;
   /** Both streams as they came; only where `showBytes` was given. */
@@ -63,6 +73,11 @@ export interface RunResult {
   /** What no {@link BrokerApi.readRun} has given of it; absent when nobody has read. */
   readonly unread?: string;
   readonly durationMs: number;
+}
+
+export interface SpawnFailure {
+  readonly spawnError: string;
+  readonly spawnCode?: 'SANDBOX_UNAVAILABLE';
 }
 
 export type BackgroundStatus =
@@ -90,13 +105,15 @@ export interface BrokerApi extends SubagentApi, McpApi {
   readRun(owner: string, runId: string, waitMs: number): Promise<RunOutput | undefined>;
   /** Ends a run: TERM, a short grace, KILL to its group. Unknown ids are ignored. */
   cancelRun(owner: string, runId: string): Promise<void>;
-  startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | { readonly spawnError: string }>;
+  startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | SpawnFailure>;
   readBackground(owner: string, taskId: string, waitMs: number): Promise<TaskAnswer<BackgroundOutput>>;
   killBackground(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus>>;
   /** How many background tasks of the owner still run. */
   countBackground(owner: string): Promise<number>;
   /** Whether a command can be started without a network here. */
   canCutNetwork(): Promise<boolean>;
+  /** What commands are kept in here. Found by a real try at the first call. Never rejects by itself. */
+  sandboxState(): Promise<SandboxState>;
   /**
    * What `owner` starts from now on carries the mark of `parent`, and of that one's parents, too: whoever clears up behind a
    * server that was killed finds it by either. Holds until the owner is released.
@@ -119,7 +136,8 @@ export interface BrokerConnect {
 /** broker thread → main: process groups, so that main can end them should the broker itself die. */
 export type BrokerNotice =
   | { readonly kind: 'group-started'; readonly pgid: number; readonly owner: string }
-  | { readonly kind: 'group-ended'; readonly pgid: number };
+  | { readonly kind: 'group-ended'; readonly pgid: number }
+  | { readonly kind: 'sandbox-found'; readonly state: SandboxState };
 
 /** What the broker thread is started with. */
 export interface BrokerThreadData {
@@ -127,6 +145,9 @@ export interface BrokerThreadData {
   readonly mark: string;
   /** Environment variables that children never get, whatever they are called: the one that holds the model's key. */
   readonly withheldVariables: readonly string[];
+  readonly sandbox: SandboxSettings;
+  /** Absolute directories of this program's own state and settings. */
+  readonly ownDirectories: readonly string[];
   /** Those without a command are not the broker's. May hold secrets. */
   readonly subagents: readonly SubagentProvider[];
   /** How this server calls itself towards its subagents. */

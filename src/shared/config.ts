@@ -7,6 +7,7 @@
 import type { PermissionMode } from './events.ts';
 import type { McpTimes } from './mcp-protocol.ts';
 import type { PolicyRules } from './policy-rules.ts';
+import type { SandboxSettings } from './sandbox.ts';
 import type { Prices, Sampling } from './session-options.ts';
 import type { SubagentProvider } from './subagent-protocol.ts';
 
@@ -140,6 +141,8 @@ export interface ServerConfig {
   /** A client that reads nothing for this long is taken as gone. */
   readonly stalledReaderMs: number;
   readonly stateDir: string;
+  /** Of the commands of all sessions. */
+  readonly sandbox: SandboxSettings;
   /** Every session is only looked at. */
   readonly lookOnly: boolean;
   readonly agentName: string;

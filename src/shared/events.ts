@@ -6,6 +6,7 @@
  * `schemas/event-log.schema.json`; a test checks that both agree.
  */
 import type { JsonObject, JsonValue } from './errors.ts';
+import type { SandboxWish } from './sandbox.ts';
 import type { SessionChoices } from './session-choices.ts';
 import type { Budget, Sampling, StoredSessionOptions } from './session-options.ts';
 import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
@@ -152,6 +153,8 @@ export interface EventData {
     readonly sharedWith: number;
     /** Directories that belong to the workspace beside the `cwd`, for as long as the session is on this thread; absent when there are none. */
     readonly additionalDirectories?: readonly string[];
+    /** What commands are to be kept in; absent where that is nothing by choice. Of each command its result says what it was. */
+    readonly sandbox?: SandboxWish;
   };
   'turn/start': {
     readonly turn: number;

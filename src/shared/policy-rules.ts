@@ -41,6 +41,8 @@ export interface PolicyRule {
   readonly providers?: readonly string[];
   /** What an allowed command may reach: `none` cuts its network off, and denies it where that cannot be done. */
   readonly network?: 'any' | 'none';
+  /** `required` denies an allowed command where it cannot run in a sandbox, whatever the server's own setting is. */
+  readonly sandbox?: 'required';
 }
 
 export interface PolicyRules {

@@ -18,6 +18,23 @@ export function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+/**
+ * Sends a signal to the members of a group whose leader holds a sandbox, but not to the leader: it would end, and all others be killed.
+ * While there is none but the leader and the first process of the sandbox, which takes no signals, it goes to the leader after all.
+ */
+export function signalGroupInside(pgid: number, signal: NodeJS.Signals): void {
+  const members = processIds().filter((pid) => pid !== pgid && isMember(pid, pgid));
+  if (members.length === 0) signalProcess(pgid, signal);
+  for (const pid of members) signalProcess(pid, signal);
+}
+
+/** Whether the process is of the group, and no direct child of its leader. */
+function isMember(pid: number, pgid: number): boolean {
+  const stat = readProcFile(pid, 'stat');
+  const [, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
+  return Number(group) === pgid && Number(parent) !== pgid;
+}
+
 /** Sends a signal to one process; a process that is gone is no fault. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {

@@ -13,6 +13,7 @@ import { configError } from './config-error.ts';
 import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
 import { offeredModels } from './offered-models.ts';
 import { choosePrices, type PriceChoice, priceSettings } from './prices.ts';
+import { sandboxSettings } from './sandbox-settings.ts';
 import { type ConfigFile, readConfigFile, userConfigDirectory } from './read-config-file.ts';
 import { configKeys, type KeyName, keyNames, type Settings, specOf } from './schema.ts';
 import { type ModelChoice, selectModel, type StoredKeyLookup } from './select-model.ts';
@@ -140,6 +141,7 @@ function toServerConfig(
     shutdownGraceMs: need('shutdown_grace_ms'),
     stalledReaderMs: need('stalled_reader_ms'),
     stateDir: need('state_dir'),
+    sandbox: sandboxSettings(all),
     lookOnly: need('look_only') === 'on',
     agentName: need('agent_name'),
     agentVersion: need('agent_version'),

@@ -3,6 +3,7 @@
  */
 import type { Isolation } from '../../shared/config.ts';
 import type { LimiterStatus } from '../../shared/model-slots.ts';
+import type { SandboxState } from '../../shared/sandbox.ts';
 import type { LoopLagFigures } from '../telemetry/loop-lag.ts';
 import type { Totals } from '../telemetry/server-counters.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
@@ -57,6 +58,8 @@ export interface ServerFigures {
     /** Bytes that the client has not yet taken. */
     readonly queuedBytes: number;
   };
+  /** What commands are kept in; present once that has been tried, which begins with the first session. */
+  readonly sandbox?: SandboxState;
   /** Present when traces are exported. */
   readonly spans?: { readonly exported: number; readonly failed: number };
   /** Present when metrics are served. */

@@ -10,6 +10,7 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { BrokerApi, BrokerNotice, BrokerThreadData } from '../../shared/broker-protocol.ts';
 import { portEndpoint, type Remote, wrap } from '../../shared/comlink.ts';
 import { ServerError } from '../../shared/errors.ts';
+import type { SandboxSettings, SandboxState } from '../../shared/sandbox.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { markedProcesses, signalGroup, signalProcess, waitGroupGone } from '../../shared/process-table.ts';
 
@@ -18,6 +19,10 @@ export interface BrokerThreadOptions {
   readonly entryPath: string | URL;
   /** Environment variables that children never get, whatever they are called. */
   readonly withheldVariables?: readonly string[];
+  /** What commands are kept in; nothing by default. */
+  readonly sandbox?: SandboxSettings;
+  /** Absolute directories of this program's own state and settings: hidden from contained commands. */
+  readonly ownDirectories?: readonly string[];
   readonly subagents?: readonly SubagentProvider[];
   /** How this server calls itself towards its subagents. */
   readonly agentInfo?: { readonly name: string; readonly version: string };
@@ -35,6 +40,7 @@ export class BrokerThread {
   readonly #mark = randomUUID();
   readonly #groups = new Map<number, string>();
   #wasStarted = false;
+  #sandbox: SandboxState | undefined;
   #running: RunningBroker | undefined;
   #down: Promise<void> | undefined;
 
@@ -50,6 +56,11 @@ export class BrokerThread {
   /** Process groups that live, with their owners. */
   get liveGroups(): ReadonlyMap<number, string> {
     return this.#groups;
+  }
+
+  /** What commands are kept in; `undefined` until the broker has tried it. */
+  get sandbox(): SandboxState | undefined {
+    return this.#sandbox;
   }
 
   /** Starts the thread, unless it runs. Throws SHUTTING_DOWN after {@link shutdown}. */
@@ -123,6 +134,10 @@ export class BrokerThread {
   }
 
   #take(notice: BrokerNotice, from: RunningBroker): void {
+    if (notice.kind === 'sandbox-found') {
+      this.#sandbox = notice.state;
+      return;
+    }
     if (notice.kind === 'group-ended') {
       this.#groups.delete(notice.pgid);
       return;
@@ -148,8 +163,9 @@ class RunningBroker {
   readonly #worker: Worker;
 
   constructor(options: BrokerThreadOptions, mark: string, onNotice: (notice: BrokerNotice) => void) {
-    const { withheldVariables = [], subagents = [], agentInfo = { name: 'dsh-acp', version: '0' } } = options;
-    const workerData: BrokerThreadData = { mark, withheldVariables, subagents, agentInfo };
+    const { withheldVariables = [], subagents = [], ownDirectories = [], agentInfo = { name: 'dsh-acp', version: '0' } } = options;
+    const { sandbox = { use: 'off', network: 'on', writable: [], memoryMb: 0, maxProcesses: 0 } } = options;
+    const workerData: BrokerThreadData = { mark, withheldVariables, sandbox, ownDirectories, subagents, agentInfo };
     // Own streams: nothing the thread writes can get near the protocol.
     this.#worker = new Worker(options.entryPath, { name: 'broker', workerData, stdout: true, stderr: true });
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {

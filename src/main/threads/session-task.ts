@@ -6,6 +6,7 @@ import type { ModelAccess, Profile, ServerConfig } from '../../shared/config.ts'
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import { grantsPath } from '../../shared/permission/grants-file.ts';
 import type { McpServerSpec } from '../../shared/mcp-protocol.ts';
+import type { SandboxState } from '../../shared/sandbox.ts';
 import type { SessionChoices } from '../../shared/session-choices.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits, SessionTask } from '../../shared/thread-protocol.ts';
@@ -45,9 +46,15 @@ export interface ServerPlace {
   readonly serverNonce: string;
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories: readonly string[];
+  /** What commands are kept in, once that is known. */
+  readonly sandboxKind?: () => SandboxState['kind'] | undefined;
 }
 
-export function sessionTask(place: SessionPlace, { config, serverNonce, ownDirectories }: ServerPlace, port: MessagePort): SessionTask {
+export function sessionTask(
+  place: SessionPlace,
+  { config, serverNonce, ownDirectories, sandboxKind }: ServerPlace,
+  port: MessagePort,
+): SessionTask {
   return {
     sessionId: place.sessionId,
     cwd: place.cwd,
@@ -56,6 +63,7 @@ export function sessionTask(place: SessionPlace, { config, serverNonce, ownDirec
     spillDir: place.paths.spillDir,
     ownDirectories,
     ...grantsFor(place, config),
+    ...sandboxFor({ config, sandboxKind }),
     isolation: config.isolation,
     serverNonce,
     settings: { ...config.session, ...place.access, profile: place.profile },
@@ -67,6 +75,18 @@ export function sessionTask(place: SessionPlace, { config, serverNonce, ownDirec
     client: place.client,
     port,
   };
+}
+
+function sandboxFor({
+  config,
+  sandboxKind,
+}: {
+  config: ServerConfig;
+  sandboxKind: ServerPlace['sandboxKind'] | undefined;
+}): Pick<SessionTask, 'sandbox'> {
+  const { use, network } = config.sandbox;
+  const kind = sandboxKind?.();
+  return use === 'off' ? {} : { sandbox: { use, network, ...(kind === undefined ? {} : { kind }) } };
 }
 
 /** The person's lasting answers are an editor's: a program decides by itself, and must not depend on what somebody once answered. */

@@ -17,6 +17,8 @@ export interface RuleVerdict {
   readonly rule: string;
   /** The command may run without a network only. */
   readonly network: 'none' | undefined;
+  /** The command may run in a sandbox only; absent leaves it to the settings. */
+  readonly sandbox?: 'required';
   /** How long an `ask` may wait; the session's own time when `undefined`. */
   readonly askTimeoutMs: number | undefined;
   /** What the rule's name does not say: for the person who is asked, or for the model that is refused. */
@@ -114,6 +116,7 @@ export class CompiledPolicy {
       action,
       rule: `${this.#prefix}${rule.name}`,
       network: rule.network === 'none' ? 'none' : undefined,
+      ...(rule.sandbox === undefined ? {} : { sandbox: rule.sandbox }),
       askTimeoutMs: action === 'ask' ? this.#policy.askTimeoutMs : undefined,
       why,
     };
@@ -130,7 +133,8 @@ export function strictest(verdicts: readonly (RuleVerdict | undefined)[]): RuleV
   const chosen = others.reduce((best, one) => (ranks[one.action] > ranks[best.action] ? one : best), first);
   const times = spoken.flatMap(({ askTimeoutMs }) => askTimeoutMs ?? []);
   const network = spoken.some((one) => one.network === 'none') ? 'none' : undefined;
-  return { ...chosen, network, askTimeoutMs: times.length === 0 ? undefined : Math.min(...times) };
+  const sandbox = spoken.some((one) => one.sandbox === 'required') ? ({ sandbox: 'required' } as const) : {};
+  return { ...chosen, ...sandbox, network, askTimeoutMs: times.length === 0 ? undefined : Math.min(...times) };
 }
 
 function targetsOf({ toolName, access }: RuledCall): Target[] {

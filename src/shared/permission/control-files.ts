@@ -39,3 +39,9 @@ export function isControlFile(path: string, roots: readonly string[]): boolean {
     (systemDirectories.some((sequence) => startsWith(names, sequence)) && !startsWith(names, sharedMemory))
   );
 }
+
+/** The same lists for a sandbox, which must name what it holds: paths below a root of the workspace. `.git` is a matter of its own. */
+export const controlPlaces: readonly string[] = [
+  ...controlFiles,
+  ...[...guardedEverywhere, ...guardedInWorkspace].map((names) => names.join('/')).filter((path) => path !== '.git'),
+];

@@ -3,6 +3,7 @@
  */
 import type { JsonValue } from '../../shared/errors.ts';
 import type { EventInput } from '../../shared/events.ts';
+import type { CommandBounds } from '../permission/permission-gate.ts';
 import type { AnyTool, ToolAccess, ToolContext, ToolOutcome } from '../tools/tool.ts';
 import type { AgentContext } from './agent-context.ts';
 import { headOf, prunedText } from './pruned-text.ts';
@@ -39,7 +40,7 @@ async function checkAndExecute(context: AgentContext, scope: TurnScope, call: Ru
     const unlogged = await logStart(scope, call);
     if (unlogged !== undefined) return unlogged;
     if (scope.ended) return notRun;
-    const execute = () => call.tool.execute(call.args, toolContext(context, scope, call, { life, network: permission.network }));
+    const execute = () => call.tool.execute(call.args, toolContext(context, scope, call, { life, bounds: permission.bounds }));
     return bounded(await watched(context, scope, call, execute));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
@@ -52,10 +53,10 @@ async function askPermission(
   context: AgentContext,
   scope: TurnScope,
   call: RunnableCall,
-): Promise<ToolOutcome | { readonly network: 'none' | undefined }> {
+): Promise<ToolOutcome | { readonly bounds: CommandBounds }> {
   const { tool, args, callId } = call;
   // It is the answer and not an act: to refuse it would refuse all work of the session.
-  if (tool === context.tools.finalAnswer?.tool) return { network: undefined };
+  if (tool === context.tools.finalAnswer?.tool) return { bounds: {} };
   const { cwd } = context;
   const access = tool.access(args, { cwd });
   const view = tool.presentCall(args, { cwd });
@@ -64,11 +65,15 @@ async function askPermission(
   try {
     const decision = await context.permissions.decide(question, scope.signal);
     if (decision.allowed && worksOnTheDisk(access)) context.toolParts.editor?.noteWork();
-    return decision.allowed ? { network: decision.network } : { text: decision.text, isError: true, code: decision.code };
+    return decision.allowed ? { bounds: boundsOf(decision) } : { text: decision.text, isError: true, code: decision.code };
   } catch {
     // The gate promises not to reject; one that breaks must not open.
     return { text: 'Error: not run, because permission could not be asked for.', isError: true, code: 'PERMISSION_UNAVAILABLE' };
   }
+}
+
+function boundsOf({ network, sandbox }: CommandBounds): CommandBounds {
+  return { ...(network === undefined ? {} : { network }), ...(sandbox === undefined ? {} : { sandbox }) };
 }
 
 /** Whether a call may change files past the file tools. */
@@ -90,14 +95,14 @@ async function logStart(scope: TurnScope, { step, callId }: RunnableCall): Promi
 
 interface CallState {
   readonly life: { over: boolean };
-  readonly network: 'none' | undefined;
+  readonly bounds: CommandBounds;
 }
 
-function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall, { life, network }: CallState): ToolContext {
+function toolContext(context: AgentContext, scope: TurnScope, call: RunnableCall, { life, bounds }: CallState): ToolContext {
   return {
     ...context.toolParts,
     env: context.options.env ?? {},
-    ...(network === undefined ? {} : { network }),
+    ...bounds,
     sessionId: context.sessionId,
     callId: call.callId,
     cwd: context.cwd,

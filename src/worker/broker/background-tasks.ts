@@ -4,7 +4,7 @@
  * Ids are short, counted over the whole process and easy to guess, so an id alone gives no right: every call names the
  * caller, and another session's task is refused.
  */
-import type { BackgroundOutput, BackgroundStatus, CommandSpec, TaskAnswer } from '../../shared/broker-protocol.ts';
+import type { BackgroundOutput, BackgroundStatus, CommandSpec, SpawnFailure, TaskAnswer } from '../../shared/broker-protocol.ts';
 import { BackgroundTask, taskGraceMs } from './background-task.ts';
 import type { Launch } from './process-group.ts';
 
@@ -21,7 +21,7 @@ export class BackgroundTasks {
   #lastNumber = 0;
 
   /** Starts a task, unless the owner has too many running. */
-  async start(spec: CommandSpec, launch: () => Promise<Launch>): Promise<{ readonly taskId: string } | { readonly spawnError: string }> {
+  async start(spec: CommandSpec, launch: () => Promise<Launch>): Promise<{ readonly taskId: string } | SpawnFailure> {
     const { owner } = spec;
     const starting = this.#starting.get(owner) ?? 0;
     if (this.countRunning(owner) + starting >= maxRunningPerOwner) {
@@ -30,7 +30,7 @@ export class BackgroundTasks {
     this.#starting.set(owner, starting + 1);
     try {
       const launched = await launch();
-      if (!launched.ok) return { spawnError: launched.spawnError };
+      if (!launched.ok) return launched;
       this.#lastNumber += 1;
       const task = new BackgroundTask(`bash-${this.#lastNumber}`, spec, launched.group);
       this.#tasks.set(task.id, task);

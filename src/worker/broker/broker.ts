@@ -12,10 +12,12 @@ import type {
   RunOutput,
   RunRequest,
   RunResult,
+  SpawnFailure,
   TaskAnswer,
 } from '../../shared/broker-protocol.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { McpCallRequest, McpCallResult, McpNews, McpOpenRequest } from '../../shared/mcp-protocol.ts';
+import type { SandboxSettings, SandboxState } from '../../shared/sandbox.ts';
 import type { SubagentNews, SubagentProvider, SubagentRequest, SubagentStarted } from '../../shared/subagent-protocol.ts';
 import { BackgroundTasks } from './background-tasks.ts';
 import { childEnvironment, type Environment, subagentEnvironment } from './environment.ts';
@@ -24,6 +26,7 @@ import { cancelGraceMs, ForegroundRun } from './foreground-run.ts';
 import { McpServers } from './mcp/mcp-servers.ts';
 import { NetworkCut } from './network-cut.ts';
 import { type Launch, launchGroup, type LaunchSpec } from './process-group.ts';
+import { Containment, noSandbox } from './sandbox/containment.ts';
 import { Subagents } from './subagents/subagents.ts';
 
 /** A reader that waits longer asks again. */
@@ -41,6 +44,10 @@ export interface BrokerOptions {
   readonly withheldVariables?: readonly string[];
   /** How networks are cut off; the system's own way by default. */
   readonly networkCut?: NetworkCut;
+  /** What commands are kept in; nothing by default. */
+  readonly sandbox?: SandboxSettings;
+  /** Absolute directories of this program's own state and settings: hidden from contained commands. */
+  readonly ownDirectories?: readonly string[];
   readonly subagents?: readonly SubagentProvider[];
   /** How this server calls itself towards its subagents. */
   readonly agentInfo?: { readonly name: string; readonly version: string };
@@ -52,7 +59,7 @@ export class Broker implements BrokerApi {
   readonly #runs = new Map<string, ForegroundRun>();
   readonly #tasks = new BackgroundTasks();
   readonly #sweep: EscapeeSweep;
-  readonly #networkCut: NetworkCut;
+  readonly #containment: Containment;
   readonly #subagents: Subagents;
   readonly #mcp: McpServers;
   /** Owners that have started something since their last release. */
@@ -66,7 +73,13 @@ export class Broker implements BrokerApi {
     this.#options = options;
     this.#environment = childEnvironment(options.ambient, options.withheldVariables);
     this.#sweep = new EscapeeSweep(options.mark);
-    this.#networkCut = options.networkCut ?? new NetworkCut({ platform: process.platform, searchPath: options.ambient['PATH'] });
+    this.#containment = new Containment({
+      settings: options.sandbox ?? noSandbox,
+      own: options.ownDirectories ?? [],
+      ambient: options.ambient,
+      networkCut: options.networkCut ?? new NetworkCut({ platform: process.platform, searchPath: options.ambient['PATH'] }),
+      platform: process.platform,
+    });
     const clientInfo = options.agentInfo ?? { name: 'dsh-acp', version: '0' };
     this.#mcp = new McpServers({
       clientInfo,
@@ -105,7 +118,7 @@ export class Broker implements BrokerApi {
     this.#runs.get(runKey(owner, runId))?.cancel();
   }
 
-  async startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | { readonly spawnError: string }> {
+  async startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | SpawnFailure> {
     this.#refuseWhenDown();
     return await this.#tasks.start(spec, () => this.#launchCommand(spec));
   }
@@ -123,7 +136,11 @@ export class Broker implements BrokerApi {
   }
 
   async canCutNetwork(): Promise<boolean> {
-    return await this.#networkCut.isPossible();
+    return await this.#containment.canCutNetwork();
+  }
+
+  async sandboxState(): Promise<SandboxState> {
+    return await this.#containment.state();
   }
 
   async startSubagent(request: SubagentRequest): Promise<SubagentStarted> {
@@ -211,6 +228,7 @@ export class Broker implements BrokerApi {
     const tasks = this.#tasks.release(owner, cancelGraceMs);
     await Promise.all([...runs.map((run) => run.result), tasks, this.#subagents.releaseOwner(owner)]);
     await this.#sweep.sweep(owner);
+    await this.#containment.release(owner);
   }
 
   async shutdown(): Promise<void> {
@@ -231,10 +249,12 @@ export class Broker implements BrokerApi {
 
   async #launchCommand(spec: CommandSpec): Promise<Launch> {
     this.#active.add(spec.owner);
-    const argv = spec.network === 'none' ? await this.#networkCut.wrap(spec) : spec;
-    if (argv === undefined) return { ok: false, spawnError: 'ENOTSUP: the network of a command cannot be cut off on this system' };
-    const { command, args } = argv;
-    return await this.#launch([spec.owner], { command, args, cwd: spec.cwd, env: { ...this.#environment, ...spec.env } });
+    const prepared = await this.#containment.prepare(spec);
+    if (!prepared.ok) return prepared;
+    const { argv, contained } = prepared;
+    const env = { ...this.#environment, ...prepared.env, ...spec.env };
+    const launch = await this.#launch([spec.owner], { ...argv, cwd: spec.cwd, env, holdsSandbox: contained !== undefined });
+    return launch.ok && contained !== undefined ? { ...launch, contained } : launch;
   }
 
   /** The first owner is the one that main is told of; the group carries the marks of all, and of those they work for. */

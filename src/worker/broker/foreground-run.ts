@@ -1,7 +1,7 @@
 /**
  * One command that somebody waits for: its output, its time limit, its end.
  */
-import type { RunOutput, RunRequest, RunResult } from '../../shared/broker-protocol.ts';
+import type { RunOutput, RunRequest, RunResult, SpawnFailure } from '../../shared/broker-protocol.ts';
 import { OutputCapture } from './output-capture.ts';
 import type { Launch, ProcessGroup } from './process-group.ts';
 import { settleGroup } from './settle-group.ts';
@@ -51,8 +51,8 @@ export class ForegroundRun {
 
   async #follow(launch: Promise<Launch>): Promise<RunResult> {
     const launched = await launch;
-    if (!launched.ok) return await this.#result({ exitCode: null, signal: null }, launched.spawnError);
-    const group = launched.group;
+    if (!launched.ok) return await this.#result({ exitCode: null, signal: null }, failureOf(launched));
+    const { group, contained } = launched;
     this.#group = group;
     const pumps = [
       new StreamPump(group.stdout, (chunk) => {
@@ -72,7 +72,7 @@ export class ForegroundRun {
     });
     const status = await settleGroup(group, pumps);
     clearTimeout(timer);
-    return await this.#result(status ?? { exitCode: null, signal: null }, undefined);
+    return await this.#result(status ?? { exitCode: null, signal: null }, contained === undefined ? {} : await containedFacts(contained));
   }
 
   #armTimeout(expire: () => void): NodeJS.Timeout | undefined {
@@ -81,20 +81,29 @@ export class ForegroundRun {
     return timeoutMs > 0 && timeoutMs < 2 ** 31 ? setTimeout(expire, timeoutMs) : undefined;
   }
 
-  async #result(status: { exitCode: number | null; signal: string | null }, spawnError: string | undefined): Promise<RunResult> {
+  async #result(status: { exitCode: number | null; signal: string | null }, more: Partial<RunResult>): Promise<RunResult> {
     const [stdout, stderr, shown] = await Promise.all([this.#stdout.finish(), this.#stderr.finish(), this.#shown?.finish()]);
     return {
       exitCode: status.exitCode,
       signal: status.signal,
       timedOut: this.#timedOut,
       cancelled: this.#cancelled,
-      ...(spawnError === undefined ? {} : { spawnError }),
+      ...more,
       stdout,
       stderr,
       ...shown,
       durationMs: performance.now() - this.#startedAt,
     };
   }
+}
+
+function failureOf({ spawnError, spawnCode }: SpawnFailure): Partial<RunResult> {
+  return { spawnError, ...(spawnCode === undefined ? {} : { spawnCode }) };
+}
+
+async function containedFacts({ watch }: NonNullable<Extract<Launch, { ok: true }>['contained']>): Promise<Partial<RunResult>> {
+  const controlFiles = await watch.news();
+  return { contained: true, ...(controlFiles.length === 0 ? {} : { controlFiles }) };
 }
 
 function captureFor(request: RunRequest): OutputCapture {

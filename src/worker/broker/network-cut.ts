@@ -6,8 +6,8 @@
  * network and stay in reach.
  */
 import { execFile } from 'node:child_process';
-import { accessSync, constants, readlinkSync, statSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { readlinkSync } from 'node:fs';
+import { findSystemProgram } from './sandbox/find-program.ts';
 
 export interface Argv {
   readonly command: string;
@@ -57,28 +57,12 @@ export class NetworkCut {
 
   async #probe(): Promise<Argv | undefined> {
     if (this.#options.platform !== 'linux') return undefined;
-    const command = findUnshare(this.#options.searchPath);
+    const command = findSystemProgram('unshare', this.#options.searchPath);
     if (command === undefined) return undefined;
     for (const args of optionSets) {
       if (await isCutOff({ command, args })) return { command, args };
     }
     return undefined;
-  }
-}
-
-/** Never through a relative path: that would be a program of whoever owns the working directory. */
-function findUnshare(searchPath: string | undefined): string | undefined {
-  const directories = [...(searchPath ?? '').split(delimiter).filter(isAbsolute), '/usr/bin', '/bin'];
-  return directories.map((directory) => join(directory, 'unshare')).find(isProgram);
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    // Not there, or not for us: the next directory.
-    return false;
   }
 }
 

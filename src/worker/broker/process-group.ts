@@ -7,7 +7,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { signalGroup, waitGroupGone } from '../../shared/process-table.ts';
+import type { SpawnFailure } from '../../shared/broker-protocol.ts';
+import { signalGroup, signalGroupInside, waitGroupGone } from '../../shared/process-table.ts';
+import type { ControlFileWatch } from './sandbox/control-file-watch.ts';
 
 export interface ExitStatus {
   readonly exitCode: number | null;
@@ -21,9 +23,13 @@ export interface LaunchSpec {
   readonly env: Readonly<Record<string, string>>;
   /** A stdin that can be written to; without it the child reads the end of input at once. */
   readonly stdin?: 'pipe';
+  /** The leader only holds a sandbox: its end is that of all inside, so it is not asked to end, but killed when they were asked in vain. */
+  readonly holdsSandbox?: boolean;
 }
 
-export type Launch = { readonly ok: true; readonly group: ProcessGroup } | { readonly ok: false; readonly spawnError: string };
+export type Launch =
+  | { readonly ok: true; readonly group: ProcessGroup; readonly contained?: { readonly watch: ControlFileWatch } }
+  | ({ readonly ok: false } & SpawnFailure);
 
 /** Starts the command. What the system refuses (no program, no directory, no room) is an answer: a code and a sentence. */
 export async function launchGroup(spec: LaunchSpec): Promise<Launch> {
@@ -34,7 +40,7 @@ export async function launchGroup(spec: LaunchSpec): Promise<Launch> {
       detached: true,
       stdio: [spec.stdin ?? 'ignore', 'pipe', 'pipe'],
     });
-    if (child.pid !== undefined) return { ok: true, group: new ProcessGroup(child, child.pid) };
+    if (child.pid !== undefined) return { ok: true, group: new ProcessGroup(child, child.pid, spec.holdsSandbox) };
     const error = await new Promise<Error>((resolve) => child.once('error', resolve));
     return { ok: false, spawnError: describeFailure(spec, error) };
   } catch (error) {
@@ -93,8 +99,10 @@ export class ProcessGroup {
   #giveUp: () => void = () => undefined;
   #killAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
+  readonly #holdsSandbox: boolean;
 
-  constructor(child: ChildProcess, pgid: number) {
+  constructor(child: ChildProcess, pgid: number, holdsSandbox = false) {
+    this.#holdsSandbox = holdsSandbox;
     if (child.stdout === null || child.stderr === null) throw new Error('the child was spawned without pipes');
     this.pgid = pgid;
     this.stdin = child.stdin ?? undefined;
@@ -133,7 +141,8 @@ export class ProcessGroup {
     if (this.#isGone) return true;
     const killAt = performance.now() + graceMs;
     if (!this.ending) {
-      signalGroup(this.pgid, 'SIGTERM');
+      if (this.#holdsSandbox && !this.#hasExited) signalGroupInside(this.pgid, 'SIGTERM');
+      else signalGroup(this.pgid, 'SIGTERM');
       // A stopped process takes its TERM only when it goes on.
       signalGroup(this.pgid, 'SIGCONT');
     }

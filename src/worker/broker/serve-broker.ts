@@ -9,17 +9,20 @@ import { Broker } from './broker.ts';
 /** Serves until the thread ends. `parent` takes {@link BrokerConnect} and gives {@link BrokerNotice}. */
 export function serveBroker(parent: MessagePort | null): void {
   if (parent === null) throw new Error('the broker is a thread: it cannot be started as a program');
-  const { mark, withheldVariables, subagents, agentInfo } = workerData as BrokerThreadData;
+  const { mark, withheldVariables, subagents, agentInfo, sandbox, ownDirectories } = workerData as BrokerThreadData;
   const tell = (notice: BrokerNotice): void => parent.postMessage(notice);
   const broker = new Broker({
     mark,
     withheldVariables,
     subagents,
     agentInfo,
+    sandbox,
+    ownDirectories,
     ambient: process.env,
     onGroupStarted: (pgid, owner) => tell({ kind: 'group-started', pgid, owner }),
     onGroupEnded: (pgid) => tell({ kind: 'group-ended', pgid }),
   });
+  void broker.sandboxState().then((state) => tell({ kind: 'sandbox-found', state }));
   parent.on('message', (message: BrokerConnect) => serveCaller(broker, message.port));
 }
 
@@ -44,6 +47,7 @@ function serveCaller(broker: Broker, port: MessagePort): void {
     killBackground: (owner, taskId) => broker.killBackground(owner, taskId),
     countBackground: (owner) => broker.countBackground(owner),
     canCutNetwork: () => broker.canCutNetwork(),
+    sandboxState: () => broker.sandboxState(),
     startSubagent: async (request) => {
       subagents.set(request.runId, request.owner);
       const started = await broker.startSubagent(request);

@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { EventData } from '../../shared/events.ts';
 import type { Grant, PolicyContext, ResolvedAccess } from '../../shared/permission/mode-policy.ts';
+import { type SandboxState, sandboxWords } from '../../shared/sandbox.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
 import type { Journal } from '../agent/journal.ts';
 import { titleLine } from '../display/title-line.ts';
@@ -22,6 +23,8 @@ export interface CallQuestionsOptions {
   readonly ask: (request: PermissionRequest) => Promise<PermissionAnswer>;
   /** Takes an open question back. What becomes of it is of no interest here. */
   readonly withdraw: (requestKey: string) => Promise<void> | void;
+  /** What commands are kept in; absent where that is nothing by choice. */
+  readonly sandboxState?: () => Promise<SandboxState>;
   /** Posts what is gathered; gives the number of the batch that holds the call's `tool_call`. */
   readonly flush: () => number;
   /** The self-contained `toolCall` of a request, as the projection makes it. */
@@ -43,6 +46,8 @@ export interface Question {
   readonly rule?: string;
   /** `0` waits for as long as the client takes. */
   readonly timeoutMs: number;
+  /** What the command may reach. */
+  readonly network?: 'none' | undefined;
 }
 
 export type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant' | 'rule'>;
@@ -71,7 +76,9 @@ export class CallQuestions {
     if (signal.aborted) return refusals.cancelled;
     const rejected = this.#parts.kept.rejectionOf([question.grant.key]);
     if (rejected !== undefined) return this.refuse(call, { ...rejected, by: 'grant' }, refusals.keptRejection);
-    const why = [question.why, hiddenPlaces(call.view, question.access)].filter((part) => part !== undefined).join(' ');
+    const why = [question.why, hiddenPlaces(call.view, question.access), await this.#sandboxOf(question)]
+      .filter((part) => part !== undefined)
+      .join(' ');
     const toolCall = this.#options.toolCall(call, why === '' ? undefined : why);
     const title = titleLine(call.view.title, call.toolName);
     journal.append({ type: 'permission/asked', data: { turn: call.turn, callId: call.callId, title } });
@@ -126,6 +133,13 @@ export class CallQuestions {
   async #offered({ access, grant }: Question): Promise<PermissionOptions> {
     const { offersLasting, places } = this.#parts;
     return permissionOptions(grant, offersLasting ? await whatLasts(access, grant, places) : nothingLasts);
+  }
+
+  /** What the command would be kept in. Not known is not said: a broker that is lost runs no command either. */
+  async #sandboxOf({ access, network }: Question): Promise<string | undefined> {
+    if (access.kind !== 'execute') return undefined;
+    const state = await this.#options.sandboxState?.().catch(() => undefined);
+    return state === undefined ? undefined : sandboxWords(state, network ?? undefined);
   }
 
   #withdraw(requestKey: string): void {

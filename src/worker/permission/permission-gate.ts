@@ -14,10 +14,16 @@ export interface PermissionCall {
   readonly rawInput: JsonValue;
 }
 
+/** What a rule allows a command with only. */
+export interface CommandBounds {
+  readonly network?: 'none';
+  readonly sandbox?: 'required';
+}
+
 /** `text` is what the model reads as the call's result. */
 export type PermissionDecision =
-  /** `network: 'none'` binds whoever runs the call: its commands get no network, or do not start. */
-  | { readonly allowed: true; readonly network?: 'none' }
+  /** What binds whoever runs the call: its commands get no network, or run in a sandbox, or do not start. */
+  | ({ readonly allowed: true } & CommandBounds)
   | {
       readonly allowed: false;
       readonly code: 'PERMISSION_DENIED' | 'PERMISSION_CANCELLED' | 'PERMISSION_UNAVAILABLE';

@@ -75,6 +75,13 @@ export function networkNotCut(rule: string): Refusal {
   );
 }
 
+/** A rule allows the command in a sandbox only, and this system has none. */
+export function noSandboxFor(rule: string): Refusal {
+  return denied(
+    `The rule "${rule}" of the policy allows this command only in a sandbox, which this system does not have, so nothing was done. ${noWayRound}`,
+  );
+}
+
 /** The same refusal, for a question that a rule demanded. */
 export function askedByPolicy(refusal: Refusal, rule: string): Refusal {
   const demand = isFallback(rule)

@@ -8,7 +8,7 @@
 import type { EventInput, PermissionMode } from '../../shared/events.ts';
 import type { RestoreVerdict } from '../undo/restored-files.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
-import { askedByPolicy, denied, deniedByPolicy, networkNotCut, reasonOfRule, refusals } from './permission-texts.ts';
+import { askedByPolicy, denied, deniedByPolicy, networkNotCut, noSandboxFor, reasonOfRule, refusals } from './permission-texts.ts';
 import {
   decideAccess,
   grantFor,
@@ -141,13 +141,17 @@ export class SessionPermissions implements PermissionGate {
     const { rule } = verdict;
     if (verdict.action === 'deny')
       return this.#questions.refuse(call, { outcome: 'reject', by: 'policy', rule }, deniedByPolicy(rule, verdict.why));
-    const network = access.kind === 'execute' ? verdict.network : undefined;
+    const { network, sandbox } = access.kind === 'execute' ? verdict : { network: undefined, sandbox: undefined };
     if (network === 'none' && (await this.#options.canCutNetwork?.()) !== true) {
       return this.#questions.refuse(call, { outcome: 'reject', by: 'policy', rule }, networkNotCut(rule));
     }
+    if (sandbox === 'required' && (await this.#options.sandboxState?.())?.kind !== 'bubblewrap') {
+      return this.#questions.refuse(call, { outcome: 'reject', by: 'policy', rule }, noSandboxFor(rule));
+    }
     if (signal.aborted) return refusals.cancelled;
     const decision = verdict.action === 'allow' ? this.#allowByRule(call, rule) : await this.#askByRule(call, access, verdict, signal);
-    return decision.allowed && network === 'none' ? { ...decision, network } : decision;
+    const bounds = { ...(network === 'none' ? { network } : {}), ...(sandbox === undefined ? {} : { sandbox }) };
+    return decision.allowed ? { ...decision, ...bounds } : decision;
   }
 
   #allowByRule(call: PermissionCall, rule: string): PermissionDecision {
@@ -164,7 +168,12 @@ export class SessionPermissions implements PermissionGate {
       return { allowed: true };
     }
     const timeoutMs = verdict.askTimeoutMs ?? this.#options.timeoutMs;
-    const answer = await this.#questions.ask(call, { why: reasonOfRule(rule, verdict.why), access, grant, rule, timeoutMs }, signal);
+    const { network } = verdict;
+    const answer = await this.#questions.ask(
+      call,
+      { why: reasonOfRule(rule, verdict.why), access, grant, rule, timeoutMs, network },
+      signal,
+    );
     return answer.allowed || answer === refusals.cancelled ? answer : askedByPolicy(answer, rule);
   }
 

@@ -7,7 +7,7 @@ import type { ThreadContext } from './thread-context.ts';
 
 /** The first event of a session on this thread. */
 export function attachedEvent(task: SessionTask, thread: ThreadContext, epoch: number): EventInput {
-  const { isolation, additionalDirectories = [] } = task;
+  const { isolation, additionalDirectories = [], sandbox } = task;
   return {
     type: 'thread/attached',
     data: {
@@ -17,6 +17,7 @@ export function attachedEvent(task: SessionTask, thread: ThreadContext, epoch: n
       pid: process.pid,
       sharedWith: thread.sessionIds.size,
       ...(additionalDirectories.length === 0 ? {} : { additionalDirectories }),
+      ...(sandbox === undefined ? {} : { sandbox }),
     },
   };
 }

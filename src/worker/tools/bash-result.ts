@@ -4,7 +4,7 @@
  * Exit code, signal, time limit and truncation are separate facts and are said separately; the card gets them as values,
  * never read back out of the text.
  */
-import type { CapturedOutput, RunResult } from '../../shared/broker-protocol.ts';
+import type { CapturedOutput, RunResult, SpawnFailure } from '../../shared/broker-protocol.ts';
 import type { ToolOutcome } from './tool.ts';
 
 /** Bytes of each stream the model and the card get to see. */
@@ -20,25 +20,31 @@ export interface CommandFacts {
 
 export function commandOutcome(result: RunResult, facts: CommandFacts): ToolOutcome {
   if (result.spawnError !== undefined) {
-    return { text: `The command could not be started: ${result.spawnError}`, isError: true, code: 'SPAWN_FAILED' };
+    return notStarted({ ...result, spawnError: result.spawnError });
   }
   // Bytes that are no UTF-8 grow threefold when decoded, so the text is bounded again.
   const stdout = clip(result.stdout.text, keptBytesPerStream * 1.25);
   const stderr = clip(result.stderr.text, keptBytesPerStream * 1.25);
   const limits = limitMarks(result, facts);
-  const marks = [...limits, ...endMarks(result)];
+  const marks = [...limits, ...endMarks(result), ...containedMark(result)];
   const output = [stdout, stderr === '' ? '' : `[stderr]\n${stderr}`].filter((part) => part !== '').map(withoutLastNewline);
   const text = [...(output.length === 0 ? ['(no output)'] : output), ...marks].join('\n');
   const meta = {
     exitCode: result.exitCode,
     signal: result.signal,
     timedOut: result.timedOut,
+    ...(result.contained === true ? { sandbox: 'bubblewrap' } : {}),
     // As it came, the two streams together: what a person would have seen.
     output: clip(result.shown?.text ?? stdout + stderr, cardBytes),
     ...(limits.length === 0 ? {} : { notes: limits }),
     cwd: facts.cwd,
   };
   return result.cancelled ? { text, isError: true, code: 'ABORTED', meta } : { text, isError: false, meta };
+}
+
+/** The system refused it, or there is no sandbox where there must be one. */
+export function notStarted({ spawnError, spawnCode }: SpawnFailure): ToolOutcome {
+  return { text: `The command could not be started: ${spawnError}`, isError: true, code: spawnCode ?? 'SPAWN_FAILED' };
 }
 
 /** What the card has no values for: it shows these as lines behind its output. */
@@ -48,6 +54,7 @@ function limitMarks(result: RunResult, { timeoutMs, spillMaxBytes }: CommandFact
     truncationMark('stderr', result.stderr, spillMaxBytes),
     result.cancelled ? '[aborted: the command was ended before it finished]' : undefined,
     result.timedOut ? `[timed out after ${timeoutMs} ms]` : undefined,
+    controlFilesMark(result),
   ];
   return marks.filter((mark) => mark !== undefined);
 }
@@ -55,6 +62,18 @@ function limitMarks(result: RunResult, { timeoutMs, spillMaxBytes }: CommandFact
 function endMarks({ signal, exitCode }: RunResult): string[] {
   if (signal !== null) return [`[killed by signal ${signal}]`];
   return exitCode === null || exitCode === 0 ? [] : [`[exit code: ${exitCode}]`];
+}
+
+/** A command that failed may have failed by its sandbox, which its own words seldom say. */
+function containedMark({ contained, exitCode }: RunResult): string[] {
+  if (contained !== true || exitCode === 0) return [];
+  return ['[ran in a sandbox: only the workspace and a /tmp of this session can be written, and credentials are hidden]'];
+}
+
+function controlFilesMark({ controlFiles = [] }: RunResult): string | undefined {
+  if (controlFiles.length === 0) return undefined;
+  const names = controlFiles.map((path) => JSON.stringify(path)).join(', ');
+  return `[while it ran, files appeared or changed that other programs trust: ${names}; tell the user]`;
 }
 
 function truncationMark(name: string, output: CapturedOutput, spillMaxBytes: number): string | undefined {

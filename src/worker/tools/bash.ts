@@ -9,7 +9,7 @@ import { ServerError } from '../../shared/errors.ts';
 import type { ToolResultView } from '../../shared/render-intents.ts';
 import { fencedText } from '../display/fenced-text.ts';
 import { titleLine } from '../display/title-line.ts';
-import { commandOutcome, keptBytesPerStream } from './bash-result.ts';
+import { commandOutcome, keptBytesPerStream, notStarted } from './bash-result.ts';
 import { commandShell } from './bash-shell.ts';
 import { decideDirectory, isDecidedDirectory } from './decided-directory.ts';
 import { textSoFar } from './draft-view.ts';
@@ -136,7 +136,7 @@ async function untilAborted(run: Promise<RunResult>, context: ToolContext): Prom
 async function startBackground(args: BashArgs, context: ToolContext): Promise<ToolOutcome> {
   const started = await context.broker.startBackground(commandSpec(args, context));
   if ('spawnError' in started) {
-    return { text: `The command could not be started: ${started.spawnError}`, isError: true, code: 'SPAWN_FAILED' };
+    return notStarted(started);
   }
   const { taskId } = started;
   const text = `Started background task ${taskId}. Read it with bash_output, end it with bash_kill (task_id: ${taskId}).`;
@@ -151,6 +151,8 @@ function commandSpec(args: BashArgs, context: ToolContext): CommandSpec {
     cwd: workingDirectory(args, context.cwd),
     env: context.env,
     ...(context.network === undefined ? {} : { network: context.network }),
+    ...(context.sandbox === undefined ? {} : { sandbox: context.sandbox }),
+    ...(context.roots === undefined ? {} : { roots: context.roots }),
     keepBytes: keptBytesPerStream,
     spillDir: context.spillDir,
     spillMaxBytes,

@@ -80,6 +80,8 @@ export interface ToolContext {
   readonly env: Readonly<Record<string, string>>;
   /** `none`: the policy allowed this call only with its network cut off. */
   readonly network?: 'none';
+  /** `required`: the policy allowed this call only in a sandbox. */
+  readonly sandbox?: 'required';
   /** The runs of the session's subagents; absent where it may not delegate. */
   readonly subagents?: SubagentRuns;
   /** The way out of plan mode; absent where there is nobody to approve a plan. */

@@ -1,4 +1,4 @@
-/** What the server needs of this machine: Node, a shell, git, ripgrep, and a sandbox tool if there is one. */
+/** What the server needs of this machine: Node, a shell, git and ripgrep. */
 import { execFile } from 'node:child_process';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
@@ -38,16 +38,6 @@ async function checkGit(): Promise<Finding> {
   return version === undefined ? warn('git', 'not found', 'Install git if the projects use it.') : ok('git', version);
 }
 
-async function checkSandbox(): Promise<Finding> {
-  const version = await versionOf('bwrap');
-  if (version !== undefined) return ok('sandbox', version);
-  return warn(
-    'sandbox',
-    'bwrap is not installed',
-    'Commands run with all rights of this user; install bubblewrap, or start the server in a container.',
-  );
-}
-
 export async function checkMachine(ripgrepPath: string | undefined): Promise<Finding[]> {
-  return [checkNode(), ...(await Promise.all([checkRipgrep(ripgrepPath), checkBash(), checkGit(), checkSandbox()]))];
+  return [checkNode(), ...(await Promise.all([checkRipgrep(ripgrepPath), checkBash(), checkGit()]))];
 }

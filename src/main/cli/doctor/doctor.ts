@@ -5,6 +5,7 @@ import type { KeyStore } from '../../credentials/key-store.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkModel } from './check-model.ts';
 import { checkPrices } from './check-prices.ts';
+import { checkSandbox } from './check-sandbox.ts';
 import { checkStateDir } from './check-state-dir.ts';
 import { checkSubagents } from './check-subagents.ts';
 import { type Finding, fail, ok } from './finding.ts';
@@ -38,6 +39,8 @@ function checkFile(loaded: LoadedConfig): Finding {
 
 export interface DoctorOptions {
   readonly probes?: readonly Probe[];
+  /** The module of the thread that runs commands; without it the sandbox is not tried. */
+  readonly brokerPath?: string | URL;
   /** Where stored keys are. */
   readonly keys?: Pick<KeyStore, 'find'> | undefined;
 }
@@ -49,7 +52,7 @@ export interface DoctorOptions {
 export async function runDoctor(
   load: () => Promise<LoadedConfig>,
   print: (text: string) => unknown,
-  { probes = defaultProbes, keys }: DoctorOptions = {},
+  { probes = defaultProbes, keys, brokerPath }: DoctorOptions = {},
 ): Promise<number> {
   const findings: Finding[] = [];
   let loaded: LoadedConfig | undefined;
@@ -65,6 +68,7 @@ export async function runDoctor(
     const { config, choice } = loaded;
     findings.push(
       ...(await checkMachine(config.session.ripgrepPath)),
+      ...(brokerPath === undefined ? [] : [await checkSandbox(config, brokerPath)]),
       await checkStateDir(config.stateDir),
       await checkModel(choice, keys),
     );

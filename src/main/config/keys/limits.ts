@@ -51,6 +51,18 @@ export const limitsKeys = {
     default: 120_000,
     doc: 'Time limit of one command that does not ask for another.',
   },
+  command_memory_mb: {
+    section: 'limits',
+    type: count(0, 16 * 1024 * 1024),
+    default: 0,
+    doc: 'Memory for all commands of one session together, in MB; where no control group can be made, for each of their processes. `0` sets no limit.',
+  },
+  command_max_processes: {
+    section: 'limits',
+    type: count(0, 4_000_000),
+    default: 0,
+    doc: 'Processes and threads of all commands of one session together; `0` sets no limit. See docs/sandbox.md.',
+  },
   max_parallel_tool_calls: {
     section: 'limits',
     type: count(1, 100),

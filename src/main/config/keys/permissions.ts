@@ -1,6 +1,6 @@
 /** Permissions: `[permissions]`. */
 import type { KeySpec } from '../key-spec.ts';
-import { milliseconds } from '../value-types.ts';
+import { line, milliseconds } from '../value-types.ts';
 
 export const permissionsKeys = {
   permission_mode: {
@@ -21,5 +21,24 @@ export const permissionsKeys = {
     type: { kind: 'path' },
     default: undefined,
     doc: 'Rules for unattended work (TOML or JSON): what is allowed, asked about or denied. See docs/policy.md.',
+  },
+  sandbox: {
+    section: 'permissions',
+    type: { kind: 'choice', values: ['auto', 'required', 'off'] },
+    default: 'auto',
+    doc: 'Whether commands run inside bubblewrap: where it works, always (else they are refused), or never. See docs/sandbox.md.',
+  },
+  sandbox_network: {
+    section: 'permissions',
+    type: { kind: 'choice', values: ['on', 'off'] },
+    default: 'on',
+    doc: '`off` runs every command without a network, and refuses it where that cannot be done.',
+  },
+  sandbox_writable: {
+    section: 'permissions',
+    type: line(4_000),
+    default: undefined,
+    defaultText: 'none',
+    doc: 'Absolute paths, or such with `~/` before them, with `:` between them, that contained commands may use as if there were no sandbox.',
   },
 } as const satisfies Record<string, KeySpec>;

@@ -4,7 +4,7 @@ import { globFault } from './check-glob.ts';
 import { checkKeys, listOf, member, oneOf, type Place, shortText } from './check-member.ts';
 import { policyFault } from './policy-fault.ts';
 
-const ruleKeys = ['name', 'action', 'tools', 'access', 'paths', 'commands', 'providers', 'network'] as const;
+const ruleKeys = ['name', 'action', 'tools', 'access', 'paths', 'commands', 'providers', 'network', 'sandbox'] as const;
 const longestName = 100;
 const longestWord = 200;
 const mostWords = 64;
@@ -14,7 +14,7 @@ type RuleTable = Partial<Record<(typeof ruleKeys)[number], unknown>>;
 /** `index` counts from 0. @throws ServerError CONFIG_INVALID */
 export function parseRule(table: Record<string, unknown>, index: number, at: Place): PolicyRule {
   checkKeys(table, ruleKeys, at);
-  const { name, action, tools, access, paths, commands, providers, network }: RuleTable = table;
+  const { name, action, tools, access, paths, commands, providers, network, sandbox }: RuleTable = table;
   const rule: PolicyRule = {
     name: name === undefined ? `rule ${index + 1}` : ruleName(name, member(at, 'name')),
     action: oneOf(action, policyActions, member(at, 'action')),
@@ -24,6 +24,7 @@ export function parseRule(table: Record<string, unknown>, index: number, at: Pla
     ...(commands === undefined ? {} : { commands: listOf(commands, 'commands', member(at, 'commands'), command) }),
     ...(providers === undefined ? {} : { providers: listOf(providers, 'providers', member(at, 'providers'), pattern('a provider')) }),
     ...(network === undefined ? {} : { network: oneOf(network, ['any', 'none'], member(at, 'network')) }),
+    ...(sandbox === undefined ? {} : { sandbox: oneOf(sandbox, ['required'], member(at, 'sandbox')) }),
   };
   refuseContradictions(rule, at);
   return rule;
@@ -63,7 +64,7 @@ function command(value: unknown, at: Place): string[] {
 }
 
 function refuseContradictions(rule: PolicyRule, at: Place): void {
-  const { access, commands, providers, paths, network } = rule;
+  const { access, commands, providers, paths, network, sandbox } = rule;
   const lacks = (kind: (typeof policyAccessKinds)[number]): boolean => access !== undefined && !access.includes(kind);
   const fault = (key: keyof PolicyRule, expected: string): Error => policyFault({ ...member(at, key), expected, came: rule[key] });
   if (commands !== undefined && lacks('execute')) throw fault('access', 'execute among them, as the rule names commands');
@@ -73,5 +74,7 @@ function refuseContradictions(rule: PolicyRule, at: Place): void {
   if (paths !== undefined && commands === undefined && !isAboutFiles) throw fault('paths', 'no paths, as the rule is about no files');
   if (providers !== undefined && paths !== undefined) throw fault('paths', 'no paths, as the rule names providers');
   if (network !== undefined && rule.action === 'deny') throw fault('network', 'no network, as the rule denies');
+  if (sandbox !== undefined && rule.action === 'deny') throw fault('sandbox', 'no sandbox, as the rule denies');
+  if (sandbox !== undefined && lacks('execute')) throw fault('access', 'execute among them, as the rule sets sandbox');
   if (network !== undefined && lacks('execute')) throw fault('access', 'execute among them, as the rule sets network');
 }

@@ -1,0 +1,159 @@
+/**
+ * How much memory and how many processes the commands of one session may take together.
+ *
+ * Held by a control group of the session's own where this server may make one. Elsewhere by limits of the shell, which are weaker: memory
+ * is then that of each process, and the number of processes that of the user, or of the sandbox where there is one.
+ */
+import { randomUUID } from 'node:crypto';
+import { access, constants, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Argv } from '../network-cut.ts';
+
+export interface LimitSettings {
+  /** MB; `0` sets none. */
+  readonly memoryMb: number;
+  /** `0` sets none. */
+  readonly maxProcesses: number;
+}
+
+interface Hierarchy {
+  /** Where groups are made. */
+  readonly directory: string;
+  readonly files: readonly {
+    readonly name: string;
+    readonly value: string /** Absent on systems without swap accounting. */;
+    readonly optional?: true;
+  }[];
+}
+
+/** Every control group of a session, and the way into them. */
+interface Groups {
+  readonly directories: readonly string[];
+}
+
+const cgroupRoot = '/sys/fs/cgroup';
+/** Joins each group, then becomes the command: same pid. A group that cannot be joined lets nothing run. */
+const joinGroups = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"';
+
+export class CommandLimits {
+  readonly #settings: LimitSettings;
+  readonly #groups = new Map<string, Promise<Groups>>();
+  #hierarchies: Promise<readonly Hierarchy[]> | undefined;
+
+  constructor(settings: LimitSettings) {
+    this.#settings = settings;
+  }
+
+  get isSet(): boolean {
+    return this.#settings.memoryMb > 0 || this.#settings.maxProcesses > 0;
+  }
+
+  /** What holds the limits here. */
+  async kind(): Promise<'cgroup' | 'ulimit'> {
+    return (await this.#find()).length > 0 ? 'cgroup' : 'ulimit';
+  }
+
+  /** The command under the limits of its owner. The inner one is limited by the shell when `inside` a sandbox and no group can be had. */
+  async wrap(owner: string, argv: Argv): Promise<Argv> {
+    if (!this.isSet || (await this.#find()).length === 0) return argv;
+    let groups = this.#groups.get(owner);
+    if (groups === undefined) {
+      groups = this.#make();
+      this.#groups.set(owner, groups);
+    }
+    const { directories } = await groups;
+    return { command: '/bin/sh', args: ['-c', joinGroups, 'sh', ...directories, '--', argv.command, ...argv.args] };
+  }
+
+  /** The command behind limits of the shell, where there are no groups; to be put inside a sandbox. */
+  async wrapInside(argv: Argv): Promise<Argv> {
+    if (!this.isSet || (await this.#find()).length > 0) return argv;
+    const { memoryMb, maxProcesses } = this.#settings;
+    // Not every shell knows -u: one that does not runs nothing.
+    const limits = [
+      ...(memoryMb > 0 ? [`ulimit -v ${memoryMb * 1024}`] : []),
+      ...(maxProcesses > 0 ? [`{ ulimit -u ${maxProcesses} || ulimit -p ${maxProcesses}; } 2>/dev/null`] : []),
+    ].join(' && ');
+    return { command: '/bin/sh', args: ['-c', `${limits} || exit 125; exec "$@"`, 'sh', argv.command, ...argv.args] };
+  }
+
+  /** Once all processes of the owner have ended. */
+  async release(owner: string): Promise<void> {
+    const groups = await this.#groups.get(owner)?.catch(() => undefined);
+    this.#groups.delete(owner);
+    // A member that is stuck in the kernel keeps its group; it is empty and small.
+    for (const directory of groups?.directories ?? []) await rmdir(directory).catch(() => undefined);
+  }
+
+  async #make(): Promise<Groups> {
+    const name = `dsh-acp-${process.pid}-${randomUUID()}`;
+    const directories: string[] = [];
+    for (const { directory, files } of await this.#find()) {
+      const group = join(directory, name);
+      await mkdir(group);
+      directories.push(group);
+      for (const file of files) {
+        const written = writeFile(join(group, file.name), file.value);
+        await (file.optional === true ? written.catch(() => undefined) : written);
+      }
+    }
+    return { directories };
+  }
+
+  async #find(): Promise<readonly Hierarchy[]> {
+    this.#hierarchies ??= findHierarchies(this.#settings);
+    return await this.#hierarchies;
+  }
+}
+
+/** All that the limits need, or none at all. */
+async function findHierarchies({ memoryMb, maxProcesses }: LimitSettings): Promise<readonly Hierarchy[]> {
+  if (process.platform !== 'linux') return [];
+  try {
+    const lines = (await readFile('/proc/self/cgroup', 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => line.split(':'));
+    const wanted = [...(memoryMb > 0 ? (['memory'] as const) : []), ...(maxProcesses > 0 ? (['pids'] as const) : [])];
+    const unified = lines.find(([id]) => id === '0')?.[2];
+    const values = { memory: String(memoryMb * 1024 * 1024), pids: String(maxProcesses) };
+    const second = unified === undefined ? undefined : await unifiedParent(join(cgroupRoot, unified), wanted);
+    if (second !== undefined) {
+      const files = wanted.map((name) => ({ name: `${name}.max`, value: values[name] }));
+      const swap = memoryMb > 0 ? [{ name: 'memory.swap.max', value: '0', optional: true as const }] : [];
+      return [{ directory: second, files: [...files, ...swap] }];
+    }
+    const first = wanted.map((name) => {
+      const own = lines.find(([, controllers]) => controllers?.split(',').includes(name))?.[2];
+      const file = name === 'memory' ? 'memory.limit_in_bytes' : 'pids.max';
+      return own === undefined ? undefined : { directory: join(cgroupRoot, name, own), files: [{ name: file, value: values[name] }] };
+    });
+    const hierarchies = first.filter((one) => one !== undefined);
+    if (hierarchies.length < wanted.length) return [];
+    for (const { directory } of hierarchies) await tryToMake(directory);
+    return hierarchies;
+  } catch {
+    // No control groups, or none that are ours to divide.
+    return [];
+  }
+}
+
+/** A group with processes cannot be divided further, so a new one must stand beside that of this server. */
+async function unifiedParent(own: string, wanted: readonly string[]): Promise<string | undefined> {
+  try {
+    const parent = dirname(own);
+    const given = (await readFile(join(parent, 'cgroup.subtree_control'), 'utf8')).trim().split(' ');
+    if (!wanted.every((name) => given.includes(name))) return undefined;
+    await access(join(parent, 'cgroup.procs'), constants.W_OK);
+    await tryToMake(parent);
+    return parent;
+  } catch {
+    return undefined;
+  }
+}
+
+async function tryToMake(directory: string): Promise<void> {
+  const trial = join(directory, `dsh-acp-${process.pid}-${randomUUID()}`);
+  await mkdir(trial);
+  await rmdir(trial);
+}

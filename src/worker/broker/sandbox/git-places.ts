@@ -1,0 +1,67 @@
+/**
+ * What git needs of a workspace root, and what of it decides what others run: hooks and configuration. A linked work tree has its
+ * history elsewhere; that place is only believed when it points back, since a file of the workspace alone could name anything.
+ */
+import { readFile, realpath } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { type Place, plainPlaceAt } from './hidden-places.ts';
+
+export interface GitPlaces {
+  /** To be written, outside the root. */
+  readonly writable: readonly string[];
+  /** Directories that must not be moved away, since something in them is held. */
+  readonly pinned: readonly string[];
+  readonly held: readonly Place[];
+  /** Directories that are not there and must stay so; made empty, and not to be written. */
+  readonly keptEmpty: readonly string[];
+}
+
+const nothing: GitPlaces = { writable: [], pinned: [], held: [], keptEmpty: [] };
+
+export async function gitPlaces(root: string): Promise<GitPlaces> {
+  const dotGit = await plainPlaceAt(join(root, '.git'));
+  if (dotGit === undefined) return nothing;
+  if (dotGit.isDirectory) return await placesOf(dotGit.path, []);
+  const common = await commonDirectory(root, dotGit.path);
+  if (common === undefined) return { ...nothing, held: [dotGit] };
+  const places = await placesOf(common, [common]);
+  return { ...places, held: [...places.held, dotGit] };
+}
+
+async function placesOf(gitDirectory: string, writable: readonly string[]): Promise<GitPlaces> {
+  const names = ['config', 'config.worktree', 'hooks'];
+  const found = await Promise.all(names.map((name) => plainPlaceAt(join(gitDirectory, name))));
+  // Not every directory of this name is git's: then nothing is put into it.
+  const isGits = found[0] !== undefined && (await plainPlaceAt(join(gitDirectory, 'HEAD'))) !== undefined;
+  const hooks = join(gitDirectory, 'hooks');
+  const lacksHooks = isGits && found[2] === undefined && (await isAbsent(hooks));
+  return {
+    writable,
+    pinned: [gitDirectory],
+    held: found.filter((place) => place !== undefined),
+    keptEmpty: lacksHooks ? [hooks] : [],
+  };
+}
+
+async function isAbsent(path: string): Promise<boolean> {
+  // A link is there, although it is no place of its own.
+  return await realpath(path).then(
+    () => false,
+    () => true,
+  );
+}
+
+/** The directory that a linked work tree shares with its repository; `undefined` unless both agree on it. */
+async function commonDirectory(root: string, file: string): Promise<string | undefined> {
+  try {
+    const given = /^gitdir: (.+)$/m.exec(await readFile(file, 'utf8'))?.[1]?.trim();
+    if (given === undefined) return undefined;
+    const own = await realpath(resolve(root, given));
+    const back = resolve(own, (await readFile(join(own, 'gitdir'), 'utf8')).trim());
+    if ((await realpath(back)) !== (await realpath(file)) || basename(dirname(own)) !== 'worktrees') return undefined;
+    return dirname(dirname(own));
+  } catch {
+    // Not a work tree of git, or one whose repository is gone.
+    return undefined;
+  }
+}
