@@ -72,13 +72,13 @@ export function observedLine({ changed, why }: EventData['workspace/observed']):
 export function subagentStartLine(data: EventData['subagent/start']): Html {
   const kind = data.background ? 'background subagent' : 'subagent';
   const task = data.description === undefined ? undefined : html`: ${visibleLine(data.description, longestText)}`;
-  return html`${kind} ${visibleLine(data.runId, 60)} started at ${visibleLine(data.provider, 60)} in <code>${visibleLine(data.cwd, longestText)}</code>${task}`;
+  return html`${kind} ${runText(data.runId)} started at ${visibleLine(data.provider, 60)} in <code>${visibleLine(data.cwd, longestText)}</code>${task}`;
 }
 
 export function subagentEndLine(data: EventData['subagent/end']): Html {
   const { usage } = data;
   const parts = [
-    html`subagent ${visibleLine(data.runId, 60)} ended: <b>${visibleLine(data.stopReason, 40)}</b> after ${durationText(data.durationMs)}`,
+    html`subagent ${runText(data.runId)} ended: <b>${visibleLine(data.stopReason, 40)}</b> after ${durationText(data.durationMs)}`,
     usage === undefined ? undefined : `, ${usageText(usage)}`,
     usage?.costUsd === undefined ? undefined : `, ${costText(usage.costUsd)}`,
     data.diagnostic === undefined ? undefined : html`: ${visibleLine(data.diagnostic, longestText)}`,
@@ -87,6 +87,11 @@ export function subagentEndLine(data: EventData['subagent/end']): Html {
     data.output === undefined || data.output === '' ? undefined : textDetails('what it gave', data.output),
   ];
   return html`${parts}`;
+}
+
+/** Without what makes it unique over all sessions. */
+function runText(runId: string): string {
+  return visibleLine(runId.replace(/:[0-9a-f-]{36}$/, ''), 60);
 }
 
 /** What a child has done, in a line; `undefined` for what is under way, and for its text, which its result holds. */

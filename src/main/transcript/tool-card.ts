@@ -44,7 +44,7 @@ function argumentsView(call: CallRecord, args: JsonObject | undefined, hints: Ca
   if (args === undefined)
     return html`<div class="rule">arguments that are no JSON object:</div>${preformatted(excerptOf(call.arguments, longestArgument), 'out')}`;
   const entries = Object.entries(args)
-    .filter(([name]) => call.result?.isError === true || !hints.title.told.includes(name))
+    .filter(([name]) => !hints.title.told.includes(name))
     .slice(0, mostArguments);
   const long: Html[] = [];
   const short: Html[] = [];
@@ -52,7 +52,7 @@ function argumentsView(call: CallRecord, args: JsonObject | undefined, hints: Ca
     // The command stands above its output, in the terminal.
     if (name === 'command' && typeof value === 'string' && isTerminal(call)) continue;
     // What the command is for, in the model's words.
-    if (name === 'description' && typeof value === 'string' && isTerminal(call)) {
+    if (name === 'description' && typeof value === 'string' && hints.title.kind === 'execute') {
       long.push(html`<div class="rule">${visibleLine(value, shortArgument)}</div>`);
       continue;
     }
