@@ -5,11 +5,13 @@
  * sees is rebuilt from these lines and from nothing else. The JSON schema of the same vocabulary is
  * `schemas/event-log.schema.json`; a test checks that both agree.
  */
+import type { CallEvents } from './call-events.ts';
 import type { JsonObject, JsonValue } from './errors.ts';
+import type { McpEvents } from './mcp-events.ts';
 import type { SandboxWish } from './sandbox.ts';
 import type { SessionChoices } from './session-choices.ts';
 import type { Budget, Sampling, StoredSessionOptions } from './session-options.ts';
-import type { SubagentActivity, SubagentStopReason, SubagentUsage } from './subagent-protocol.ts';
+import type { SubagentUsage } from './subagent-protocol.ts';
 import type { FileSnapshotData, HistoryRewoundData, UndoStartData, WorkspaceObservedData } from './undo-events.ts';
 
 export const logVersion = 1;
@@ -142,7 +144,7 @@ export interface McpToolNote {
 }
 
 /** Event name → payload. One place for both the types and the documentation. */
-export interface EventData {
+export interface EventData extends CallEvents, McpEvents {
   /** The session was put on a thread. `epoch` grows by one each time and fences an older writer. */
   'thread/attached': {
     readonly epoch: number;
@@ -244,27 +246,6 @@ export interface EventData {
     /** What the tool's presenter needs beside the text: exit status, diffs, paths. */
     readonly meta?: JsonObject;
   };
-  'permission/asked': { readonly turn: number; readonly callId: string; readonly title: string };
-  'permission/decided': {
-    readonly turn: number;
-    readonly callId: string;
-    /** `always` holds in the workspace until it is taken back, `session` in this session. */
-    readonly outcome:
-      | 'allow-once'
-      | 'allow-session'
-      | 'allow-always'
-      | 'reject'
-      | 'reject-session'
-      | 'reject-always'
-      | 'cancelled'
-      | 'unavailable';
-    /** What decided: the client, the mode, an answer given earlier (`grant`), a timeout, a rule of a policy. */
-    readonly by: 'client' | 'mode' | 'grant' | 'timeout' | 'policy';
-    /** The rule that decided, or that had the client asked. */
-    readonly rule?: string;
-    /** What a lasting answer binds to, for example the exact command. */
-    readonly grant?: string;
-  };
   'mode/change': { readonly mode: PermissionMode };
   /** What was chosen beside the mode; what is absent stays as it was. Effective from the next step. */
   'options/change': SessionChoices;
@@ -280,43 +261,6 @@ export interface EventData {
   };
   /** A model call had to wait for a place at its provider. */
   'llm/wait': { readonly turn: number; readonly step: number; readonly position: number; readonly waitedMs: number };
-  /** A remote session is ready and has its prompt. */
-  'subagent/start': {
-    readonly turn: number;
-    /** The tool call that started it. */
-    readonly callId: string;
-    readonly runId: string;
-    readonly provider: string;
-    /** The call's own words for the task. */
-    readonly description?: string;
-    readonly cwd: string;
-    readonly background: boolean;
-    /** The log of a child that is a session of this server. */
-    readonly logPath?: string;
-  };
-  'subagent/activity': {
-    readonly callId: string;
-    readonly runId: string;
-    readonly activity: SubagentActivity;
-    /** More of the same moment follows in the next event: whoever shows the run can wait for it. */
-    readonly more?: true;
-  };
-  'subagent/end': {
-    readonly callId: string;
-    readonly runId: string;
-    readonly stopReason: SubagentStopReason;
-    readonly durationMs: number;
-    readonly usage?: SubagentUsage;
-    readonly diagnostic?: string;
-    /** What a background run gave, to be read later, clipped as its reader gets it; that of a foreground run is its call's result. */
-    readonly output?: string;
-    /** The structured answer of a background run. */
-    readonly structured?: JsonValue;
-    /** Activity beyond the bound of one run, which was not logged. */
-    readonly unlogged?: number;
-    /** The log of a child that is a session of this server. */
-    readonly logPath?: string;
-  };
   /** The text of an older tool result was cut in the model's history; the original stays in the log above. */
   'history/pruned': {
     readonly callIds: readonly string[];
@@ -342,19 +286,6 @@ export interface EventData {
     readonly source: 'prompt' | 'model';
     /** What asking the model for it used, also where its answer was of no use. Counts for the session, not for a turn. */
     readonly usage?: SubagentUsage;
-  };
-  /** What became of an MCP server of the session, where that is not what the log said of it last. */
-  'mcp/status': {
-    /** As the client calls it. */
-    readonly name: string;
-    /** `failed`: there was no way to it; `ended`: its program is gone, and the next call starts it again. */
-    readonly state: 'connected' | 'failed' | 'ended';
-    /** When connected. */
-    readonly tools?: readonly McpToolNote[];
-    /** Tools that are not offered, and why; the first of them. */
-    readonly leftOut?: readonly { readonly tool: string; readonly why: string }[];
-    /** Why it failed or ended. */
-    readonly error?: string;
   };
 }
 

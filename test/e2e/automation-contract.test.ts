@@ -38,7 +38,7 @@ await t.test('initialize advertises what works in the profile, and a connection 
     initialize: ['profile'],
     'session/new': ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'sampling', 'mode', 'env'],
     'session/resume': ['mode', 'env'],
-    'session/prompt': ['budget', 'key', 'priority', 'traceparent'],
+    'session/prompt': ['budget', 'key', 'messageId', 'priority', 'traceparent'],
   };
   t.same(capabilities._meta['dsh-acp'].extensions, extensions);
   t.equal(authMethods.length, 1);

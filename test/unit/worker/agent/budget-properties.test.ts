@@ -168,7 +168,10 @@ t.test('100 sessions: one that is reopened for every turn goes the same way as o
   const property = fc.asyncProperty(scenarios(countedReply), async (each) => {
     const live = await run(each, false);
     const reopened = await run(each, true);
-    const shown = (ends: readonly TurnEnd[]) => JSON.stringify(ends.map(({ reason, usage: used, left }) => ({ reason, used, left })));
+    // A time limit cuts an answer, whose tokens are then guessed: from there on the two may count apart.
+    const cut = live.ends.findIndex(({ usage: used }) => used.guessedTokens !== undefined);
+    const shown = (ends: readonly TurnEnd[]) =>
+      JSON.stringify(ends.slice(0, cut === -1 ? undefined : cut).map(({ reason, usage: used, left }) => ({ reason, used, left })));
     if (shown(live.ends) !== shown(reopened.ends)) throw new Error(`${shown(live.ends)}\n${shown(reopened.ends)}`);
     if (live.ends.some(({ reason }) => reason.kind === 'max-turn-requests' && reason.scope === 'session')) spent += 1;
   });

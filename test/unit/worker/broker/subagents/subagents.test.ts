@@ -168,7 +168,7 @@ t.test('what a child does is told: plan, calls, text, images, cost', async (t) =
   t.same(
     activities.filter((activity) => activity.kind !== 'image'),
     [
-      { kind: 'plan', entries: [{ content: 'look', status: 'in_progress' }] },
+      { kind: 'plan', entries: [{ content: 'look', priority: 'high', status: 'in_progress' }] },
       { ...call, status: 'pending' },
       { ...call, status: 'in_progress' },
       { ...call, status: 'completed' },
