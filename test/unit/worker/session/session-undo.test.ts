@@ -1,8 +1,10 @@
 /** Undo in a hosted session: commands and the call of main, over a real log, real files and the scripted model. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { SessionSettings } from '../../../../src/shared/config.ts';
+import { logVersion } from '../../../../src/shared/events.ts';
+import { forkSession } from '../../../../src/shared/log/fork-session.ts';
 import { events, HostRig } from './host-rig.ts';
 
 class UndoSession {
@@ -14,6 +16,14 @@ class UndoSession {
   constructor(t: Test, settings: Partial<SessionSettings> = {}) {
     this.rig = new HostRig(t, settings);
     this.#session = this.rig.create();
+  }
+
+  get id(): string {
+    return this.#session.id;
+  }
+
+  get spillDir(): string {
+    return this.#session.paths.spillDir;
   }
 
   get api() {
@@ -191,4 +201,28 @@ t.test('two sessions in one directory: one does not overwrite what the other wro
   await second.api.dispose().catch(() => undefined);
   await second.hosted;
   await one.leave();
+});
+
+t.test('a fork has what its source kept, also when the source is gone', async (t) => {
+  const session = await new UndoSession(t).open();
+  const { rig } = session;
+  writeFileSync(join(rig.cwd, 'a.txt'), 'old\n');
+  await session.prompt('read a.txt\nedit a.txt /old/new/');
+  await session.leave();
+  const id = '00000000-0000-7000-8000-00000000f0f0';
+  const header = {
+    type: 'session',
+    version: logVersion,
+    id,
+    createdAt: new Date().toISOString(),
+    cwd: rig.cwd,
+    agent: { name: 'test', version: '0' },
+  } as const;
+  const paths = await forkSession({ stateDir: rig.stateDir, sourceId: session.id, header });
+  rmSync(session.spillDir, { recursive: true });
+  const fork = await rig.attach({ id, paths });
+  await rig.prompt(fork.api, 200, '/undo');
+  t.equal(session.read('a.txt'), 'old\n');
+  await fork.api.dispose().catch(() => undefined);
+  await fork.hosted;
 });

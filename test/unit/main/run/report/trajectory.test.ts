@@ -45,6 +45,18 @@ t.test('what was summarized or cut for the model stands there whole, and is coun
   t.equal(trajectory.compactions, 2);
 });
 
+t.test('what was undone is no part of what the model went on from; what was brought back is', async (t) => {
+  const rewound = (kind: 'undo' | 'redo', ...turns: number[]): EventInput => ({
+    type: 'history/rewound',
+    data: { kind, undo: 1, base: 1, turns, restored: 0, removed: 0 },
+  });
+  const log = [start(1), user(1, 'one'), answer(1, 'first'), start(2), user(2, 'two'), start(3), user(3, 'three'), rewound('undo', 2, 3)];
+  t.same(contents(trajectoryOf(...log)), ['one', 'first']);
+  t.same(contents(trajectoryOf(...log, start(4), user(4, 'four'))), ['one', 'first', 'four']);
+  t.same(contents(trajectoryOf(...log, rewound('redo', 2, 3))), ['one', 'first', 'two', 'three']);
+  t.same(contents(trajectoryOf(...log, rewound('undo', 1), rewound('redo', 1), rewound('redo', 2, 3))), ['one', 'first', 'two', 'three']);
+});
+
 t.test('results stand behind their answer in the order of its calls; a missing one is not made up', async (t) => {
   const trajectory = trajectoryOf(
     user(1, 'go'),
