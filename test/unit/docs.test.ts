@@ -16,6 +16,7 @@ import { parseCommandLine } from '../../src/main/cli/parse-command-line.ts';
 import { flagOf } from '../../src/main/config/key-spelling.ts';
 import { loadConfig } from '../../src/main/config/load-config.ts';
 import { runFlagNames } from '../../src/main/cli/run-flags.ts';
+import { sessionsFlagNames } from '../../src/main/cli/sessions-flags.ts';
 import { keyNames } from '../../src/main/config/schema.ts';
 import { defaultSelf } from '../../src/main/config/subagents/parse-subagents.ts';
 import { builtInCommands } from '../../src/shared/commands/command-words.ts';
@@ -31,6 +32,7 @@ const pages = [
   'ARCHITECTURE.md',
   'docs/automation.md',
   'docs/configuration.md',
+  'docs/editors.md',
   'docs/event-log.md',
   'docs/mcp.md',
   'docs/policy.md',
@@ -144,8 +146,11 @@ t.test('the tables of tools, modes, methods and capabilities are those of the pr
 });
 
 t.test('the configuration blocks can be parsed, and the server takes their arguments and settings', async (t) => {
-  const editors = blocks(section('In your editor'), 'json').map((block) => JSON.parse(block));
+  const page = read('docs/editors.md');
+  const editors = blocks(page, 'json').map((block) => JSON.parse(block));
   t.equal(editors.length, 2);
+  const [short = ''] = blocks(section('In your editor'), 'json');
+  t.match(JSON.parse(short).agent_servers, { 'dsh-acp': { type: 'custom', command: 'dsh-acp', args: ['--model', 'scripted'] } });
   const commandLines: string[][] = [];
   for (const { agent_servers: servers } of editors) {
     t.equal(Object.keys(servers).length, 3, 'scripted, DeepSeek, and any other server');
@@ -156,7 +161,7 @@ t.test('the configuration blocks can be parsed, and the server takes their argum
     }
   }
   for (const language of ['lua', 'elisp']) {
-    const [block = ''] = blocks(section('In your editor'), language);
+    const [block = ''] = blocks(page, language);
     t.match(block, /"--model",? "scripted"/);
     t.match(block, /DEEPSEEK_API_KEY/);
     const [, args = ''] = /("--base-url"[^})]*)/.exec(block) ?? [];
@@ -183,6 +188,7 @@ t.test('every flag and variable that the documentation names exists', async (t) 
   const known = new Set([
     ...keyNames.map((name) => flagOf(name)),
     ...runFlagNames.map((name) => `--${name}`),
+    ...sessionsFlagNames.map((name) => `--${name}`),
     ...rewindFlags,
     '--config',
     '--format',
@@ -238,7 +244,7 @@ t.test('the package holds the program and its documents, and nothing else', asyn
   }
   t.ok(files.includes('schemas/event-log.schema.json'));
   const places =
-    /^(?:dist\/(?:main|worker)\/[\w.-]+\.c?js|docs\/[\w-]+\.md|examples\/|schemas\/[\w.-]+\.json|[A-Z]+(?:\.md)?|package\.json)/;
+    /^(?:dist\/(?:main|worker)\/[\w.-]+\.c?js|docs\/[\w-]+\.md|docs\/pictures\/[\w-]+\.png|examples\/|schemas\/[\w.-]+\.json|[A-Z]+(?:\.md)?|package\.json)/;
   t.same(
     files.filter((file) => !places.test(file)),
     [],

@@ -33,7 +33,7 @@ const known: Readonly<Record<string, { readonly kind: RenderKind; readonly words
   edit: { kind: 'edit', words: (args, cwd) => withPath('Edit', args, cwd) },
   glob: { kind: 'search', words: (args, cwd) => searched('Find', args, cwd) },
   grep: { kind: 'search', words: (args, cwd) => searched('Search', args, cwd) },
-  bash: { kind: 'execute', words: (args) => ofText(args, 'command') },
+  bash: { kind: 'execute', words: (args) => commandWords(args) },
   bash_output: { kind: 'execute', words: ({ task_id: id }) => ofId('Output of', id) },
   bash_kill: { kind: 'execute', words: ({ task_id: id }) => ofId('End', id) },
   todo_write: { kind: 'think', words: ({ todos }) => planWords(todos) },
@@ -90,9 +90,10 @@ function searched(verb: string, args: JsonObject, cwd: string): ReturnType<Words
   };
 }
 
-function ofText(args: JsonObject, name: string): ReturnType<Words> {
-  const value = args[name];
-  return typeof value === 'string' ? { told: toldWhole(name, value), text: value } : undefined;
+/** Line ends are seen, as they end commands. */
+function commandWords({ command }: JsonObject): ReturnType<Words> {
+  if (typeof command !== 'string') return undefined;
+  return { told: toldWhole('command', command), text: headOf(command, longestTitle * 8).trim().replaceAll(/\s*[\r\n]+\s*/g, ' ⏎ ') };
 }
 
 function ofId(verb: string, id: JsonValue | undefined): ReturnType<Words> {

@@ -97,7 +97,7 @@ t.test('a card shows the call, who allowed it, how it ended and how long it took
     result('k', '', { meta: { exitCode: null, signal: 'SIGKILL', timedOut: false, output: '' } }),
   ]);
   const cards = textsOf(page, 'tool');
-  t.match(cards[0], /^npm test npm run lint bash exit 2 1.00 s permission: allow-once by policy, rule build/);
+  t.match(cards[0], /^npm test ⏎ npm run lint bash exit 2 1.00 s permission: allow-once by policy, rule build/);
   t.match(cards[0], /rule build Run the tests \$ npm test npm run lint 2 failed .* exit 2$/);
   t.ok(withClass(page, 'tool')[0] !== undefined && textOf(withClass(page, 'tool')[0]!).includes(`2 failed ${evil}`), 'output as it came');
   t.match(cards[1], /^Edit a.ts edit done/);
