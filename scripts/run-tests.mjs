@@ -16,7 +16,7 @@ import { root } from './source-stamp.mjs';
 import { createTapCounter } from './tap-count.mjs';
 
 const testRoot = 'build/test';
-const serverFolders = ['lifecycle', 'e2e', 'fault', 'snapshot'];
+const serverFolders = ['lifecycle', 'e2e', 'fault', 'snapshot', 'conversations'];
 const serverJobs = 2;
 const alone = ['lifecycle/isolation', 'fault/slow-reader', 'fault/thread-death', 'fault/shutdown'];
 const fileTimeoutMs = 120_000;
