@@ -66,7 +66,7 @@ t.test('images, priorities and tools of MCP servers are on the page', async (t) 
     /plan, 1 of 3 done ☑ Ask the catalogue what the item is called high ▸ Put the name on the page ☐ Tidy up the style sheet low/,
   );
   t.match(page.text, 'MCP server catalogue : connected');
-  t.ok(cardsOf(page).some((text) => /^catalogue: echo \(M6 bolt, zinc-plated, 30 mm\) mcp__catalogue__echo done/.test(text)));
+  t.ok(cardsOf(page).some((text) => text.startsWith('catalogue: echo (M6 bolt, zinc-plated, 30 mm) mcp__catalogue__echo done')));
 });
 
 t.test('a page needs nothing from elsewhere and runs nothing', async (t) => {

@@ -71,7 +71,7 @@ function workspace(dir: string, name: string): string {
 }
 
 async function playScripted(stateDir: string, cwd: string): Promise<string> {
-  const server = new ServerProcess({ stateDir, args: ['--model', 'scripted', '--pace-ms', '0'], onRequest: answer });
+  const server = new ServerProcess({ stateDir, args: ['--model', 'scripted', '--pace-ms', '0', '--sandbox', 'off'], onRequest: answer });
   try {
     await server.initialize();
     const sessionId = await server.newSession(cwd);

@@ -93,7 +93,12 @@ function searched(verb: string, args: JsonObject, cwd: string): ReturnType<Words
 /** Line ends are seen, as they end commands. */
 function commandWords({ command }: JsonObject): ReturnType<Words> {
   if (typeof command !== 'string') return undefined;
-  return { told: toldWhole('command', command), text: headOf(command, longestTitle * 8).trim().replaceAll(/\s*[\r\n]+\s*/g, ' ⏎ ') };
+  return {
+    told: toldWhole('command', command),
+    text: headOf(command, longestTitle * 8)
+      .trim()
+      .replaceAll(/\s*[\r\n]+\s*/g, ' ⏎ '),
+  };
 }
 
 function ofId(verb: string, id: JsonValue | undefined): ReturnType<Words> {

@@ -15,7 +15,10 @@ import { cliPath, ServerProcess } from '../../../support/server-process.ts';
 
 const dir = realpathSync(t.testdir({ state: {}, one: { 'a.txt': 'old\n' }, two: {} }));
 const stateDir = join(dir, 'state');
-const server = new ServerProcess({ stateDir, args: ['--model', 'scripted', '--pace-ms', '0', '--permission-mode', 'full-access'] });
+const server = new ServerProcess({
+  stateDir,
+  args: ['--model', 'scripted', '--pace-ms', '0', '--sandbox', 'off', '--permission-mode', 'full-access'],
+});
 t.teardown(() => server.dispose());
 await server.initialize();
 const first = await server.newSession(join(dir, 'one'));
@@ -31,7 +34,10 @@ interface Ran {
 }
 
 /** In this process, but as the program does it. */
-async function run(words: readonly string[], { tty = false, env = {} as Record<string, string> } = {}): Promise<Ran> {
+async function run(
+  words: readonly string[],
+  { tty = false, env = {} }: { tty?: boolean; env?: Record<string, string> } = {},
+): Promise<Ran> {
   const [stdout, stderr, stdin] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const texts = { stdout: '', stderr: '' };
   stdout.setEncoding('utf8').on('data', (text) => (texts.stdout += text));

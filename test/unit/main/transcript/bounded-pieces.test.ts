@@ -16,7 +16,7 @@ t.test('what fits goes through as it is', async (t) => {
 });
 
 t.test('of more than fits the middle is left out, and counted', async (t) => {
-  t.equal(passed([...'abcdefghij'], 4), 'ab[6]ij');
+  t.equal(passed('abcdefghij'.split(''), 4), 'ab[6]ij');
   t.equal(passed(['a', 'b', 'long piece', 'x'], 2), 'a[2]x');
   t.equal(passed(['a', 'long piece'], 2), 'along piece', 'one piece may go over it');
   const many = Array.from({ length: 100_000 }, (_, index) => `${index};`);

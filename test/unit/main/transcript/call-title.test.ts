@@ -52,7 +52,7 @@ t.test('every tool has the title and the icon that its own presenter gives', asy
   t.same(new Set(Object.keys(calls)), new Set(registry.schemas().map(({ name }) => name)), 'none is forgotten');
   for (const [name, list] of Object.entries(calls)) {
     for (const args of list) {
-      const view = registry.get(name)!.presentCall(args as never, { cwd });
+      const view = registry.get(name)!.presentCall(args, { cwd });
       const { text, kind } = callTitle({ name, mcp: undefined }, args as never, cwd);
       t.same([text, kind], [view.title, kindOf(view)], `${name} ${JSON.stringify(args)}`);
     }
