@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerConfig } from '../shared/config.ts';
+import type { Supervised } from '../shared/supervised.ts';
 import { ServerError } from '../shared/errors.ts';
 import type { PermissionMode } from '../shared/events.ts';
 import type { MainServices } from '../shared/thread-protocol.ts';
@@ -34,8 +35,8 @@ export interface RuntimeParts {
   readonly withheldVariables: readonly string[];
   /** Where this program's settings are. */
   readonly configDirectories: readonly string[];
-  /** Processes that served this connection before; absent without a supervisor. */
-  readonly restarts?: number | undefined;
+  /** Absent without a supervisor. */
+  readonly supervised?: Supervised | undefined;
   readonly writer: FrameWriter;
   readonly diagnostics: Diagnostics;
   readonly permissions: PermissionChannel;
@@ -70,10 +71,11 @@ export class Runtime {
       instance: serverNonce,
       limiter: () => limiter.status(),
       queuedBytes: () => parts.writer.queuedBytes,
-      restarts: parts.restarts,
+      restarts: parts.supervised?.restarts,
     });
     const broker = new BrokerThread({
       entryPath: parts.brokerPath,
+      mark: parts.supervised?.mark,
       withheldVariables: [...parts.withheldVariables, ...collectorVariables],
       sandbox: config.sandbox,
       ownDirectories: [config.stateDir, ...parts.configDirectories],

@@ -21,7 +21,7 @@ import { FrameWriter } from './transport/frame-writer.ts';
 import { takeStdout } from './transport/stdout-guard.ts';
 
 export interface ServeOptions
-  extends Pick<RuntimeParts, 'sessionThreadPath' | 'brokerPath' | 'withheldVariables' | 'configDirectories' | 'restarts'> {
+  extends Pick<RuntimeParts, 'sessionThreadPath' | 'brokerPath' | 'withheldVariables' | 'configDirectories' | 'supervised'> {
   readonly input: Readable;
   /** What carries both ways in place of stdio, under a supervisor. */
   readonly socket?: Socket;
@@ -102,7 +102,7 @@ class Server {
         configured: accessOf(this.#config.session),
       }),
       launch: this.#options.launch ?? { command: process.execPath, args: [], env: {} },
-      isSupervised: this.#options.restarts !== undefined,
+      isSupervised: this.#options.supervised !== undefined,
       commands: this.#commands,
       sessions: async () => (await this.#start()).sessions,
       sessionsIfStarted: () => this.#runtime?.sessions,

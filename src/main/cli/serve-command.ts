@@ -55,9 +55,9 @@ export async function runServer(loaded: LoadedConfig, options: RunOptions): Prom
   process.exit(options.supervised !== undefined && code === 0 ? orderlyExit : code);
 }
 
-function protocol(supervised: Supervised | undefined): Pick<Parameters<typeof serve>[1], 'input' | 'socket' | 'restarts'> {
+function protocol(supervised: Supervised | undefined): Pick<Parameters<typeof serve>[1], 'input' | 'socket' | 'supervised'> {
   if (supervised === undefined) return { input: process.stdin };
   // Half open: the last answers leave after the end of the input.
   const socket = new Socket({ fd: supervised.fd, readable: true, writable: true, allowHalfOpen: true });
-  return { input: socket, socket, restarts: supervised.restarts };
+  return { input: socket, socket, supervised };
 }

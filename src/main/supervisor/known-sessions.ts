@@ -17,7 +17,7 @@ export interface KnownSession {
   readonly resume: string;
   /** `lost` with the process it was open in, until something asks for it. */
   state: 'open' | 'lost' | 'opening';
-  /** Something of it may run on without the process that ran it: it had a prompt there, or has MCP servers. */
+  /** A process that dies would leave something of it: its lock, commands, MCP servers. So is each but one that is new and idle. */
   active: boolean;
   /** What waits for it to be open again, in order. */
   readonly held: Held[];
@@ -52,7 +52,7 @@ export class KnownSessions {
     this.forget(id);
     // A fork and a new session have an id that their request does not know.
     const resume = `{"sessionId":${JSON.stringify(id)},${request.resume.slice(1)}`;
-    this.#byId.set(id, { id, resume, state: 'open', active: hasServers(resume), held: [] });
+    this.#byId.set(id, { id, resume, state: 'open', active: request.method !== 'session/new' || hasServers(resume), held: [] });
     this.#kept += resume.length;
     for (const [oldest] of this.#byId) {
       if (this.#kept <= this.#mostKept) break;
@@ -73,7 +73,7 @@ export class KnownSessions {
       session.state = 'lost';
       session.held.length = 0;
       if (session.active) active.push(session);
-      session.active = hasServers(session.resume);
+      session.active = false;
     }
     return active;
   }

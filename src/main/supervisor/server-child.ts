@@ -3,8 +3,10 @@
  * that prints can reach the client.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { supervisedVariable } from '../../shared/supervised.ts';
+import { markedProcesses, signalProcess } from '../../shared/process-table.ts';
+import { orderlyExit, supervisedVariable, supervisedWord } from '../../shared/supervised.ts';
 
 export interface ChildEnd {
   readonly code: number | null;
@@ -38,11 +40,12 @@ export class ServerChild {
 
   /** @param restarts how many processes there were before it */
   constructor({ command, args, env }: ServerCommand, restarts: number, { onData, onDrain }: ChildSinks) {
+    const mark = randomUUID();
     this.#process = spawn(command, [...args], {
       stdio: ['ignore', 2, 2, 'pipe'],
       // Of its own group: an interrupt typed at a terminal comes to it once, through us.
       detached: true,
-      env: { ...env, [supervisedVariable]: `${protocolFd}:${restarts}` },
+      env: { ...env, [supervisedVariable]: supervisedWord({ fd: protocolFd, restarts, mark }) },
     });
     const exited = new Promise<ChildEnd>((resolve) => {
       this.#process.once('exit', (code, signal) => resolve({ code, signal }));
@@ -60,6 +63,7 @@ export class ServerChild {
     const drained = new Promise<void>((resolve) => (socket === undefined ? resolve() : socket.once('close', () => resolve())));
     this.ended = exited.then(async (end) => {
       clearTimeout(this.#killer);
+      if (end.code !== orderlyExit) endChildren(mark);
       // Whole lines that it still wrote are the client's, also of a client that is slow: no more than a pipe holds.
       socket?.resume();
       // What was under way to it is nobody's now, and would keep the socket open.
@@ -104,3 +108,15 @@ export class ServerChild {
     this.#killer ??= setTimeout(() => this.#process.kill('SIGKILL'), graceMs);
   }
 }
+
+/** What a process that died left running: its commands, MCP servers, subagents. Whoever would have waited for their end is gone. */
+function endChildren(mark: string): void {
+  // Again, since one may have been born behind the back of a look.
+  for (let looks = 0; looks < mostLooks; looks += 1) {
+    const left = markedProcesses(`${mark}/`);
+    if (left.length === 0) return;
+    for (const { pid } of left) signalProcess(pid, 'SIGKILL');
+  }
+}
+
+const mostLooks = 3;

@@ -72,10 +72,6 @@ export class Supervisor {
     return this.#ready && this.#held <= mostHeld;
   }
 
-  get isReady(): boolean {
-    return this.#ready;
-  }
-
   /** A new process. Give what it writes to the scanner that this returns. */
   begin(server: ServerPort): OutputScanner {
     this.#server = server;
@@ -216,6 +212,7 @@ export class Supervisor {
       const isOpen = response.error === undefined;
       // Another try is free: what stands in the way may go.
       session.state = isOpen ? 'open' : 'lost';
+      session.active = isOpen;
       if (member(member(response.error, 'data'), 'code') === 'SESSION_NOT_FOUND') this.#sessions.forget(session.id);
       for (const one of held) {
         if (isOpen) this.#hand(one, session);

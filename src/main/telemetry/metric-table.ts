@@ -138,6 +138,9 @@ export const metrics: readonly MetricSpec[] = [
   ),
   gauge('dsh_acp_resident_memory_bytes', 'Resident memory of the process, all threads.', ({ process }) => one(process.rssBytes)),
   gauge('dsh_acp_heap_used_bytes', 'Used heap of the main thread.', ({ process }) => one(process.heapUsedBytes)),
+  counter('dsh_acp_restarts_total', 'Processes of this server that died and were followed by another; under a supervisor alone.', ({ process }) =>
+    process.restarts === undefined ? [] : one(process.restarts),
+  ),
   gauge('dsh_acp_uptime_seconds', 'Since the start of the process.', ({ process }) => one(process.uptimeMs / 1000)),
   counter(
     'dsh_acp_spans_total',

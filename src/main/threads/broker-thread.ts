@@ -17,6 +17,8 @@ import { markedProcesses, signalGroup, signalProcess, waitGroupGone } from '../.
 export interface BrokerThreadOptions {
   /** The broker's entry module, compiled or bundled. */
   readonly entryPath: string | URL;
+  /** What {@link BrokerThread.mark} shall be, where somebody else is to know it; unique to this process. */
+  readonly mark?: string | undefined;
   /** Environment variables that children never get, whatever they are called. */
   readonly withheldVariables?: readonly string[];
   /** What commands are kept in; nothing by default. */
@@ -37,7 +39,7 @@ const killedWaitMs = 1000;
 
 export class BrokerThread {
   readonly #options: BrokerThreadOptions;
-  readonly #mark = randomUUID();
+  readonly #mark: string;
   readonly #groups = new Map<number, string>();
   #wasStarted = false;
   #sandbox: SandboxState | undefined;
@@ -46,6 +48,7 @@ export class BrokerThread {
 
   constructor(options: BrokerThreadOptions) {
     this.#options = options;
+    this.#mark = options.mark ?? randomUUID();
   }
 
   /** Every child of this server carries it in its environment. */
