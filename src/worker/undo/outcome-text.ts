@@ -60,8 +60,8 @@ function forceAdvice(kind: RewindOutcome['kind']): string {
 function notUndoneText(work: readonly string[], isRedo: boolean): string {
   const what = listed(work.map(codeSpan), mostCommands);
   return isRedo
-    ? `Only the changes of file tools were brought back; these also ran then: ${what}.`
-    : `Only the changes of file tools are undone. Whatever these have changed is as they left it: ${what}.`;
+    ? `**Not brought back**: whatever these changed then: ${what}.`
+    : `**Not undone**: whatever these have changed is as they left it: ${what}.`;
 }
 
 function listed(names: readonly string[], most: number): string {

@@ -146,7 +146,7 @@ t.test('without others at work, files and conversation are exactly those of the 
           throw new Error(`expected ${JSON.stringify(expected)}, found ${JSON.stringify(now)}`);
       });
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
 });
 
@@ -190,7 +190,7 @@ t.test('with others at work, nothing that was on the disk is lost: it is there s
         if (step.do === 'prompt') for (const [path] of step.writes) strange.delete(path);
       });
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
 });
 
