@@ -73,8 +73,8 @@ function isScript(commands: readonly ScriptedCommand[]): boolean {
 }
 
 /**
- * Finds the script: the newest run of user messages since the last completed answer. Of a run only the messages with commands count, so that a
- * summary of earlier work above them is not read as one. A run that only holds bracketed lines, such as a notice that a background command
+ * Finds the script: the newest message with commands in the newest run of user messages since the last completed answer. What stands above it
+ * there is a summary of earlier work, or a prompt that was cancelled before it was answered. A run that only holds bracketed lines, such as a notice that a background command
  * ended, does not replace the script above it.
  *
  * @returns `undefined` when there is nothing but text that is no command
@@ -86,7 +86,7 @@ export function planScript(messages: readonly ModelMessage[]): ScriptPlan | unde
     const message = messages[i];
     if (message?.role === 'user') run.unshift(parseScript(message.text));
     if (message?.role === 'user' && messages[i - 1]?.role !== 'user') {
-      const commands = run.filter(isScript).flat();
+      const commands = run.findLast(isScript) ?? [];
       if (commands.length > 0) return { steps: groupSteps(commands), position, since: messages.slice(i) };
       if (run.flat().length > 0) return undefined;
       run = [];
