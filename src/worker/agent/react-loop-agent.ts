@@ -3,16 +3,21 @@
  *
  * Stands on its own: it knows no protocol, no thread and no file. Everything it does goes through its dependencies.
  */
+import type { ServerError } from '../../shared/errors.ts';
 import type { LogEvent, PromptBlock, TurnEndReason } from '../../shared/events.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { SteerOutcome } from '../../shared/thread-protocol.ts';
 import type { SubagentUsage } from '../../shared/subagent-protocol.ts';
 import type { ToolContext } from '../tools/tool.ts';
+import { boundReplay } from '../memory/history-memory.ts';
+import { SessionMemory } from '../memory/session-memory.ts';
 import type { AgentContext, AgentDependencies } from './agent-context.ts';
 import { type Compaction, compactNow } from './compaction.ts';
+import { errorReason } from './end-reason.ts';
 import { History } from './history.ts';
 import { Inbox } from './inbox.ts';
 import { OpenRecords } from './open-records.ts';
+import { rebuiltHistory } from './rebuilt-history.ts';
 import { SessionLedger } from './session-ledger.ts';
 import { sessionTools } from './session-tools.ts';
 import { runSteps, runTurn, type TurnEnd, type TurnWork } from './turn.ts';
@@ -45,12 +50,16 @@ export class ReactLoopAgent {
     this.#context = {
       ...dependencies,
       tools: sessionTools(tools, options),
+      memory: dependencies.memory ?? new SessionMemory(),
       ledger: new SessionLedger(now, { prices: () => model.prices ?? settings.prices, wallClock }),
       history: new History(() => model.takesImages === true),
       open: new OpenRecords(),
       inbox: new Inbox(),
       shownCalls: new Set(dependencies.lostCallIds),
     };
+    const { memory, history, inbox } = this.#context;
+    memory.hold('history', () => history.bytes);
+    memory.hold('waiting', () => inbox.bytes);
   }
 
   get status(): AgentStatus {
@@ -60,6 +69,16 @@ export class ReactLoopAgent {
   /** The model's history, for whoever rewinds it while no turn runs. */
   get history(): History {
     return this.#context.history;
+  }
+
+  /**
+   * The history of right before event `end`, made anew from the log that `replay` reads, within the same bounds.
+   *
+   * @throws what `replay` throws
+   */
+  historyAt(end: number, replay: (onEvent: (event: LogEvent) => void) => Promise<void>): Promise<History> {
+    const { history, memory } = this.#context;
+    return rebuiltHistory(history.rewinds.list, end, replay, (made, seq) => boundReplay(made, memory.limitBytes, seq));
   }
 
   /** What file tools go through, for whoever changes files while no turn runs. */
@@ -82,6 +101,7 @@ export class ReactLoopAgent {
   /** Takes in one event of an existing log. Call for all of them, in order, before the first `send`. */
   observe(event: LogEvent): void {
     this.#context.history.apply(event);
+    boundReplay(this.#context.history, this.#context.memory.limitBytes, event.seq);
     this.#context.open.apply(event);
     this.#context.ledger.apply(event);
     this.#context.instructions?.observe(event);
@@ -165,6 +185,11 @@ export class ReactLoopAgent {
    */
   cancel(): void {
     this.#stop({ kind: 'cancelled' });
+  }
+
+  /** Ends the running turn for what it holds: a turn that has already ended keeps its reason. `why` says where the bound was. */
+  endForMemory(why: ServerError): void {
+    this.#scope?.end(errorReason(why));
   }
 
   /** Ends everything as `disposed`, for good. Fulfils when the running turn has closed its log. Memoised. */

@@ -11,7 +11,6 @@ import type { SessionTask } from '../../shared/thread-protocol.ts';
 import type { RewindOutcome, RewindRequest } from '../../shared/undo-protocol.ts';
 import type { AgentDependencies } from '../agent/agent-context.ts';
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
-import { rebuiltHistory } from '../agent/rebuilt-history.ts';
 import type { SessionTools } from '../agent/session-tools.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
 import { FileObservations } from '../tools/file-observations.ts';
@@ -63,6 +62,7 @@ export class SessionUndo {
         },
         barrier: () => journal.barrier(),
         history: agent.history,
+        historyAt: (base) => agent.historyAt(base, (onEvent) => journal.replay(onEvent)),
         store,
         // An undo keeps what it overwrites, whatever the tools do.
         snapshots,
@@ -86,9 +86,9 @@ export class SessionUndo {
 
   /** After the log was read: makes the model's history anew where a rewind went further back than memory. @throws ServerError LOG_CORRUPT */
   async settleHistory(log: { replay(onEvent: (event: LogEvent) => void): Promise<void> }): Promise<void> {
-    const { history } = this.#agent();
-    if (!history.rewinds.isStale) return;
-    history.adopt(await rebuiltHistory(history.rewinds.list, Infinity, (onEvent) => log.replay(onEvent)));
+    const agent = this.#agent();
+    const { history } = agent;
+    if (history.rewinds.isStale) history.adopt(await agent.historyAt(Infinity, (onEvent) => log.replay(onEvent)));
   }
 
   /**

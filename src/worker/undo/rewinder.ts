@@ -9,7 +9,6 @@ import { ServerError } from '../../shared/errors.ts';
 import type { EventData, EventInput, LogEvent } from '../../shared/events.ts';
 import type { RewindKind } from '../../shared/undo-events.ts';
 import type { RewindOutcome, RewoundFile } from '../../shared/undo-protocol.ts';
-import { rebuiltHistory } from '../agent/rebuilt-history.ts';
 import type { History } from '../agent/history.ts';
 import type { ToolAccess, ToolContext } from '../tools/tool.ts';
 import type { FileSnapshots } from './file-snapshots.ts';
@@ -27,6 +26,8 @@ export interface RewinderParts {
   readonly record: (event: EventInput) => LogEvent;
   readonly barrier: () => Promise<void>;
   readonly history: History;
+  /** The history of right before event `base`, made anew from the log. */
+  readonly historyAt: (base: number) => Promise<History>;
   readonly store: SnapshotStore;
   readonly snapshots: FileSnapshots;
   /** What changes of files go through, beside the signal. */
@@ -119,7 +120,7 @@ export class Rewinder {
     if (refusal !== undefined) throw new ServerError('INVALID_PARAMS', refusal, { data: { field: 'files' } });
     const turns = turnsConcerned(timeline, base, kind);
     // Before anything is changed: a log that cannot be read again must not leave a history that is not its own.
-    const anew = history.rewinds.isInMemory(base) ? undefined : await rebuiltHistory(history.rewinds.list, base, this.#parts.replay);
+    const anew = history.rewinds.isInMemory(base) ? undefined : await this.#parts.historyAt(base);
     options.signal.throwIfAborted();
     const started = record({ type: 'undo/start', data: { kind, base, files: options.files, force: options.force } });
     await barrier();

@@ -247,6 +247,7 @@ export class UndoRig {
       record: this.record,
       barrier: async () => undefined,
       history: this.history,
+      historyAt: (base) => rebuiltHistory(this.history.rewinds.list, base, this.replay),
       store: this.store,
       snapshots: new FileSnapshots(this.store),
       context: this.#fileParts(),
