@@ -22,6 +22,9 @@ export interface ShownSession {
   readonly id: string;
 }
 
+/** Ends the reading of a log once its text goes nowhere. */
+const nobodyReads = new Error('the output is closed');
+
 /** Streams: memory does not grow with the log. */
 export async function showText({ stateDir, id }: ShownSession, output: CommandOutput, paint: Paint): Promise<void> {
   const { log, spillDir, lock } = sessionPaths(stateDir, id);
@@ -51,10 +54,15 @@ export async function showText({ stateDir, id }: ShownSession, output: CommandOu
       );
     },
     onEvent: async (event) => {
+      if (output.closed) throw nobodyReads;
       observe(facts, event);
-      if (!output.closed) await write(() => items.next(event));
+      await write(() => items.next(event));
     },
+  }).catch((error: unknown) => {
+    if (error !== nobodyReads) throw error;
+    return undefined;
   });
+  if (reading === undefined) return;
   await write(() => items.end());
   await output.write(`\n${endText(facts, reading, paint)}`);
 }
