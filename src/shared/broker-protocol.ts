@@ -19,7 +19,10 @@ export interface CommandSpec {
   readonly env?: Readonly<Record<string, string>>;
   /** `none` starts the command without a network; where that cannot be done it is not started (`spawnError`). */
   readonly network?: 'none';
-  /** Canonical directories that a contained command may write; `cwd` alone when absent. */
+  /**
+   * Canonical directories that the command may write: it is kept in a sandbox, and under limits, as the settings say. Absent for
+   * programs of our own, which are kept in nothing.
+   */
   readonly roots?: readonly string[];
   /** `required`: without a sandbox it is not started, whatever the settings say. */
   readonly sandbox?: 'required';

@@ -29,12 +29,19 @@ export function plainArgv(command: string): readonly string[] | undefined {
   return words;
 }
 
-/** Whether the words fit the pattern: word by word, a last `...` for any further ones. */
-export function matchesArgv(pattern: readonly string[], argv: readonly string[]): boolean {
+/**
+ * Whether the words fit the pattern: word by word, a last `...` for any further ones.
+ *
+ * @param takesOptions `false`: a word that begins with `*` stands for no option, since one option can make another program of a command
+ */
+export function matchesArgv(pattern: readonly string[], argv: readonly string[], takesOptions = true): boolean {
   const isOpen = pattern.at(-1) === '...';
   const fixed = isOpen ? pattern.slice(0, -1) : pattern;
   if (isOpen ? argv.length < fixed.length : argv.length !== fixed.length) return false;
-  return fixed.every((word, index) => matchesWord(word, argv[index] ?? ''));
+  return fixed.every((word, index) => {
+    const given = argv[index] ?? '';
+    return (takesOptions || !word.startsWith('*') || !given.startsWith('-')) && matchesWord(word, given);
+  });
 }
 
 /** `*` stands for any characters, none too. Time grows with the product of the lengths at most. */

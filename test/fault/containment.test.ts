@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import type { RunRequest } from '../../src/shared/broker-protocol.ts';
+import { CompiledPolicy, strictest } from '../../src/shared/permission/compiled-policy.ts';
+import { decideAccess } from '../../src/shared/permission/mode-policy.ts';
 import type { SandboxSettings } from '../../src/shared/sandbox.ts';
 import { Broker } from '../../src/worker/broker/broker.ts';
 import { NetworkCut } from '../../src/worker/broker/network-cut.ts';
@@ -252,6 +254,112 @@ t.test('a fork bomb ends within its bounds', limitsHold ? {} : { skip: 'no limit
   const result = await run('i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done', { command: '/bin/sh', timeoutMs: 5_000 });
   t.match(result.stderr.text, /fork|unavailable/);
   t.match(await run('echo on'), { text: 'on\n' }, 'and the next command runs');
+});
+
+/** Commands that an allow-list of plain ones must not let through. */
+const bypasses = [
+  ...['git status; id', 'git status && id', 'git status || id', 'git status | sh', 'git status & id', 'git status\nid', 'git status\r\nid'],
+  ...[
+    'git status $(id)',
+    'git status `id`',
+    'git${IFS}status',
+    'git status > /etc/x',
+    'git status < x',
+    'git status 2>&1',
+    'git status <(id)',
+  ],
+  ...['bash -c id', 'sh -c "git status"', 'env git status', 'X=1 git status', 'PATH=. git status', 'exec git status', 'eval git status'],
+  ...[
+    'command git status',
+    'builtin cd',
+    'source x',
+    '. x',
+    'time git status',
+    '! git status',
+    '{ git status; }',
+    '(git status)',
+    'if true; then id; fi',
+  ],
+  ...[
+    'find . -exec id',
+    'find . -delete x',
+    'find . -name x -exec id',
+    'sed -n w out',
+    "sed -n '1e id' f",
+    'git -c core.fsmonitor=x status',
+    'git --exec-path=. status',
+  ],
+  ...[
+    'git -C / status',
+    'git status --output=x',
+    'rg --pre=x',
+    'rg --pre x',
+    'rg "$(id)"',
+    "rg $'x'",
+    'rg x # y',
+    'rg {a,b}',
+    'rg ~root',
+    'rg *',
+    'rg x\\ y',
+  ],
+  ...[
+    ' git status',
+    'git status ',
+    'git  status',
+    'git\tstatus',
+    "'git' status",
+    'gi""t status',
+    'g\\it status',
+    'git status\0',
+    '-git status',
+    '%1',
+    'git status %1;',
+  ],
+  Array.from({ length: 51 }, () => 'git status').join(' && '),
+  `git status ${'x'.repeat(10_000)}`,
+];
+
+t.test('fault 86: nothing that is more than an allowed argv gets past an allow-list', async (t) => {
+  const commands = [
+    ['git', 'status'],
+    ['rg', '*'],
+    ['find', '.', '-name', '*'],
+    ['sed', '-n', '*', '*.txt'],
+  ];
+  const policy = new CompiledPolicy(
+    { rules: [{ name: 'reading', action: 'allow', commands }], fallback: 'deny' },
+    { cwd: '/w', home: undefined },
+  );
+  const actionOf = (command: string) =>
+    policy.decide({ toolName: 'bash', access: { kind: 'execute', command, cwd: '/w', canonicalCwd: '/w' } })?.action;
+  for (const command of ['git status', 'rg needle', "find . -name 'a'", 'sed -n 1p a.txt']) t.equal(actionOf(command), 'allow', command);
+  for (const command of bypasses) t.equal(actionOf(command), 'deny', JSON.stringify(command.slice(0, 60)));
+  const elsewhere = { kind: 'execute', command: 'git status', cwd: '/w/sub', canonicalCwd: '/w/sub' } as const;
+  t.equal(policy.decide({ toolName: 'bash', access: elsewhere })?.action, 'deny', 'the same words elsewhere are another command');
+  for (const command of [...bypasses, 'git status']) {
+    const verdict = decideAccess('ask', { kind: 'execute', command, cwd: '/w' }, { cwd: '/w', grants: new Set() });
+    t.equal(verdict.kind, 'ask', 'without a policy each command is asked about, whatever it looks like');
+  }
+});
+
+t.test('fault 86: a rule can demand a sandbox, and the stricter word of two policies counts', async (t) => {
+  const one = (sandbox?: 'required') =>
+    new CompiledPolicy(
+      { rules: [{ name: 'all', action: 'allow', access: ['execute'], ...(sandbox === undefined ? {} : { sandbox }) }], fallback: 'deny' },
+      { cwd: '/w', home: undefined },
+    ).decide({ toolName: 'bash', access: { kind: 'execute', command: 'x; y', cwd: '/w', canonicalCwd: '/w' } });
+  t.match(one(), { action: 'allow', sandbox: undefined });
+  t.match(strictest([one(), one('required')]), { action: 'allow', sandbox: 'required' });
+});
+
+t.test('fault 87: words that begin with a dash, and names with line breaks, stay words', async (t) => {
+  const { run, work } = makeScene(t);
+  const odd = ['-rf', '--pre=sh', 'a\nb', '$(id)', '; id', "it's"];
+  for (const name of odd) writeFileSync(join(work, name), '');
+  const program = 'const fs=require("fs");fs.writeFileSync("seen",JSON.stringify(process.argv.slice(1)))';
+  await run('', { command: process.execPath, args: ['-e', program, '--', ...odd] });
+  t.same(JSON.parse(readFileSync(join(work, 'seen'), 'utf8')), odd, 'argv goes as it is, through whatever stands before the command');
+  t.match(await run('', { command: '-rf', args: [] }), { exitCode: state.kind === 'bubblewrap' ? 1 : null }, 'no option of the sandbox');
 });
 
 /** Pids whose command line begins so. */

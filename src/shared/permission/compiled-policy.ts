@@ -159,7 +159,7 @@ function matchOf(rule: PolicyRule, globs: readonly PathGlob[] | undefined, targe
     if (access.kind !== 'delegate' || !rule.providers.some((pattern) => matchesWord(pattern, access.provider))) return 'no';
   }
   if (rule.commands !== undefined) {
-    if (argv === undefined || !rule.commands.some((pattern) => matchesArgv(pattern, argv))) return 'no';
+    if (argv === undefined || !rule.commands.some((pattern) => matchesArgv(pattern, argv, rule.action !== 'allow'))) return 'no';
   }
   switch (access.kind) {
     case 'read':

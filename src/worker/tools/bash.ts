@@ -152,7 +152,7 @@ function commandSpec(args: BashArgs, context: ToolContext): CommandSpec {
     env: context.env,
     ...(context.network === undefined ? {} : { network: context.network }),
     ...(context.sandbox === undefined ? {} : { sandbox: context.sandbox }),
-    ...(context.roots === undefined ? {} : { roots: context.roots }),
+    roots: context.roots ?? [context.cwd],
     keepBytes: keptBytesPerStream,
     spillDir: context.spillDir,
     spillMaxBytes,

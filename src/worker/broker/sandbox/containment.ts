@@ -66,11 +66,13 @@ export class Containment {
 
   async prepare(spec: CommandSpec): Promise<Prepared> {
     const { settings, networkCut } = this.#options;
+    const { roots } = spec;
+    if (roots === undefined) return await this.#prepareOwn(spec);
     const network = spec.network === 'none' || settings.network === 'off' ? 'off' : 'on';
     const demanded = settings.use === 'required' || spec.sandbox === 'required';
     const argv = { command: spec.command, args: spec.args };
     const found = settings.use === 'off' && !demanded ? undefined : await this.#bubblewrap.find();
-    if (found?.ok === true) return await this.#contain(spec, found.program, network);
+    if (found?.ok === true) return await this.#contain({ ...spec, roots }, found.program, network);
     if (demanded) {
       const why = found?.why ?? 'it is turned off';
       return { ok: false, spawnCode: 'SANDBOX_UNAVAILABLE', spawnError: `commands must run in a sandbox, and there is none: ${why}` };
@@ -91,9 +93,14 @@ export class Containment {
     await this.#limits.release(owner);
   }
 
-  async #contain(spec: CommandSpec, program: string, network: 'on' | 'off'): Promise<Prepared> {
+  async #prepareOwn({ command, args, network }: CommandSpec): Promise<Prepared> {
+    const argv = network === 'none' ? await this.#options.networkCut.wrap({ command, args }) : { command, args };
+    return argv === undefined ? { ok: false, spawnError: notCut } : { ok: true, argv, env: {} };
+  }
+
+  async #contain(spec: CommandSpec & { readonly roots: readonly string[] }, program: string, network: 'on' | 'off'): Promise<Prepared> {
     const { writable } = this.#options.settings;
-    const roots = spec.roots ?? [spec.cwd];
+    const { roots } = spec;
     const tmp = await this.#tmpOf(spec.owner);
     const inner = await this.#limits.wrapInside({ command: spec.command, args: spec.args });
     const wish = { roots, writable, tmp, spillDir: spec.spillDir, network };

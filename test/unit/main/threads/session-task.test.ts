@@ -5,7 +5,7 @@ import { type SessionPlace, sessionTask, type ServerPlace } from '../../../../sr
 import { grantsPath } from '../../../../src/shared/permission/grants-file.ts';
 
 const server = {
-  config: { stateDir: '/state', isolation: 'shared', session: {} },
+  config: { stateDir: '/state', isolation: 'shared', session: {}, sandbox: { use: 'off' } },
   serverNonce: 'n',
   ownDirectories: ['/state'],
 } as unknown as ServerPlace;
