@@ -10,18 +10,23 @@ const longestDelayMs = 5_000;
 export class RestartPolicy {
   readonly #maxRestarts: number;
   #deaths: number[] = [];
+  /** Processes in a row that came to nothing. */
+  #failed = 0;
 
   /** @param maxRestarts within a minute */
   constructor(maxRestarts: number) {
     this.#maxRestarts = maxRestarts;
   }
 
-  /** Counts a death. Milliseconds until the next start, doubling with each death of the last minute; `undefined` gives up. */
-  next(nowMs: number): number | undefined {
+  /**
+   * Counts a death. Milliseconds until the next start; `undefined` gives up. After a process that has served it is at once, since
+   * somebody waits for an answer; each one in a row that has not doubles the time.
+   */
+  next(nowMs: number, served: boolean): number | undefined {
     this.#deaths = this.#deaths.filter((time) => nowMs - time < windowMs);
     this.#deaths.push(nowMs);
+    this.#failed = served ? 0 : this.#failed + 1;
     if (this.#deaths.length > this.#maxRestarts) return undefined;
-    // The first one at once: somebody waits for an answer.
-    return this.#deaths.length === 1 ? 0 : Math.min(longestDelayMs, firstDelayMs * 2 ** (this.#deaths.length - 2));
+    return this.#failed === 0 ? 0 : Math.min(longestDelayMs, firstDelayMs * 2 ** (this.#failed - 1));
   }
 }

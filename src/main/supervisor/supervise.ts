@@ -100,7 +100,7 @@ class SupervisedConnection {
   /** Milliseconds until the next process; `undefined` when there will be none. */
   #nextIn(end: ChildEnd, served: boolean): number | undefined {
     if (this.#leaving || end.code === orderlyExit || (end.code === wrongSetting && !served)) return undefined;
-    const delayMs = this.#policy.next(performance.now());
+    const delayMs = this.#policy.next(performance.now(), served);
     if (delayMs === undefined) this.#options.note(`the server process ${wordsOf(end)}; it died too often to be started again`);
     return delayMs;
   }
