@@ -45,6 +45,7 @@ const services = (): MainServices => {
     withdrawModelSlot: refuse,
     reportTrace: refuse,
     reportChosen: refuse,
+    reportMemory: refuse,
     reportSubagentActivity: refuse,
     startSubagent: refuse,
     awaitSubagent: refuse,

@@ -2,14 +2,17 @@
  * Lines for stderr. Quiet by default, since several editors show every stderr line as an error.
  */
 import type { LogLevel } from '../shared/config.ts';
+import { noSecrets, type SecretValues } from '../shared/secret-values.ts';
 
 const rank: Record<LogLevel, number> = { silent: 0, error: 1, warn: 2, info: 3, debug: 4 };
 
 export class Diagnostics {
   readonly #level: number;
+  readonly #secrets: SecretValues;
   readonly #write: (line: string) => void;
 
-  constructor(level: LogLevel, write: (line: string) => void = writeToStderr) {
+  constructor(level: LogLevel, write: (line: string) => void = writeToStderr, secrets: SecretValues = noSecrets) {
+    this.#secrets = secrets;
     this.#level = rank[level];
     this.#write = write;
   }
@@ -23,7 +26,7 @@ export class Diagnostics {
   /** Writes one line when `level` is within what was asked for. Never pass a key, a header or request params. */
   log(level: Exclude<LogLevel, 'silent'>, message: string): void {
     if (rank[level] > this.#level) return;
-    this.#write(`dsh-acp ${level}: ${message.replaceAll('\n', ' ')}\n`);
+    this.#write(`dsh-acp ${level}: ${this.#secrets.inText(message).replaceAll('\n', ' ')}\n`);
   }
 }
 

@@ -13,6 +13,9 @@ import type { PermissionChannel } from './acp/permission-channel.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { laneSlots } from './limiter/lane-slots.ts';
 import { ModelLimiter } from './limiter/model-limiter.ts';
+import { createMemoryGuard, memoryFigures } from './memory/create-memory-guard.ts';
+import type { MemoryGuard } from './memory/memory-guard.ts';
+import { SessionSizes } from './memory/session-sizes.ts';
 import { Admission } from './sessions/admission.ts';
 import { SessionTable } from './sessions/session-table.ts';
 import { TurnWatch } from './sessions/turn-watch.ts';
@@ -49,6 +52,7 @@ interface StartedParts {
   readonly limiter: ModelLimiter;
   readonly telemetry: Telemetry;
   readonly serverNonce: string;
+  readonly sizes: SessionSizes;
 }
 
 export class Runtime {
@@ -60,11 +64,13 @@ export class Runtime {
   readonly #limiter: ModelLimiter;
   readonly #telemetry: Telemetry;
   readonly #watchdog: Watchdog;
+  readonly #memory: MemoryGuard;
 
   static async start(parts: RuntimeParts): Promise<Runtime> {
     const { config, diagnostics, permissions, clientChannel } = parts;
     const serverNonce = randomUUID();
     const limiter = new ModelLimiter(config.limiter);
+    const sizes = new SessionSizes();
     const telemetry = new Telemetry({
       config,
       diagnostics,
@@ -92,23 +98,27 @@ export class Runtime {
       sandboxKind: () => broker.sandbox?.kind,
       writer: parts.writer,
       diagnostics,
-      services: (lane) => servicesFor(lane, { permissions, clientChannel, diagnostics, limiter, telemetry, self: () => runtime.#self, sessions: () => runtime.sessions }),
+      services: (lane) => servicesFor(lane, { permissions, clientChannel, diagnostics, limiter, telemetry, sizes, self: () => runtime.#self, sessions: () => runtime.sessions }),
       counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
-      onLeft: (sessionId) => limiter.releaseSession(sessionId),
+      onLeft: (sessionId) => {
+        sizes.delete(sessionId);
+        limiter.releaseSession(sessionId);
+      },
       // A session that lost its thread leaves open requests and processes behind.
       onDeparted: async (sessionId) => {
+        sizes.delete(sessionId);
         permissions.withdrawSession(sessionId);
         clientChannel.withdrawSession(sessionId);
         await Promise.all([broker.releaseOwner(sessionId), runtime.#self.releaseOwner(sessionId)]);
       },
     });
-    const runtime = new Runtime(parts, { threads, broker, limiter, telemetry, serverNonce });
+    const runtime = new Runtime(parts, { threads, broker, limiter, telemetry, serverNonce, sizes });
     await telemetry.start(() => runtime.sessions.status());
     return runtime;
   }
 
-  private constructor(parts: RuntimeParts, { threads, broker, limiter, telemetry, serverNonce }: StartedParts) {
+  private constructor(parts: RuntimeParts, { threads, broker, limiter, telemetry, serverNonce, sizes }: StartedParts) {
     const { config, diagnostics } = parts;
     this.#parts = parts;
     this.#threads = threads;
@@ -119,13 +129,15 @@ export class Runtime {
       diagnostics.log('warn', `thread ${lane.threadId} shows no heartbeat and is ended`);
       void threads.terminate(lane.threadId);
     });
+    const turns = new TurnWatch(this.#watchdog);
+    this.#memory = createMemoryGuard({ config, diagnostics, sizes, threads, turns, find: (id) => this.sessions.find(id) });
     const maxRunning = config.isolation === 'strict' ? Math.min(config.maxRunningTurns, config.maxThreads) : config.maxRunningTurns;
     const shared = {
       config,
       threads,
-      turns: new TurnWatch(this.#watchdog),
+      turns,
       counters: telemetry.counters,
-      figures: () => ({ ...telemetry.figures(), ...(broker.sandbox === undefined ? {} : { sandbox: broker.sandbox }) }),
+      figures: () => ({ ...telemetry.figures(), memory: memoryFigures(config, sizes, threads, this.#memory), ...(broker.sandbox === undefined ? {} : { sandbox: broker.sandbox }) }),
       modeChanged: (sessionId: string, mode: PermissionMode) => this.#self.followMode(sessionId, mode),
       worksForAnother: (sessionId: string) => this.#self.isRunning(sessionId),
       delegated: () => this.#self.sessionCount,
@@ -144,6 +156,7 @@ export class Runtime {
     const { shutdownGraceMs } = this.#parts.config;
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, shutdownGraceMs).unref());
     this.#watchdog.stop();
+    this.#memory.stop();
     if (afterFault) this.sessions.failAll(new ServerError('INTERNAL', 'The server met an unexpected fault and is going down.'));
     await Promise.race([Promise.all([this.sessions.disposeAll(), this.#self.close()]), deadline]);
     this.#limiter.close();
@@ -165,11 +178,12 @@ interface ServiceParts {
   readonly telemetry: Telemetry;
   /** Threads start before it is made, and ask nothing before that. */
   readonly self: () => SelfProvider;
+  readonly sizes: SessionSizes;
   readonly sessions: () => SessionTable;
 }
 
 function servicesFor(lane: ThreadLane, parts: ServiceParts): MainServices {
-  const { permissions, clientChannel, diagnostics, limiter, telemetry, self, sessions } = parts;
+  const { permissions, clientChannel, diagnostics, limiter, telemetry, self, sessions, sizes } = parts;
   return {
     ...laneSlots(limiter, lane.drained),
     ...subagentServices(self),
@@ -186,6 +200,7 @@ function servicesFor(lane: ThreadLane, parts: ServiceParts): MainServices {
     },
     askClient: (request) => clientChannel.ask(lane, request),
     withdrawClientRequest: async (sessionId, requestKey) => clientChannel.withdraw(sessionId, requestKey),
+    reportMemory: async (sessionId, bytes) => sizes.set(sessionId, bytes, lane),
     reportChosen: async (sessionId, chosen) => sessions().find(sessionId)?.tookChoice(chosen),
     reportTrace: async (trace) => telemetry.takeTrace(trace),
     log: async (level, message) => diagnostics.log(level, message),

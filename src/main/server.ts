@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { AgentConnection } from '@agentclientprotocol/sdk';
 import type { ServerConfig } from '../shared/config.ts';
+import { settingsSecrets } from '../shared/known-secrets.ts';
 import { createAgentApp } from './acp/agent-app.ts';
 import type { Launch } from './acp/auth/auth-methods.ts';
 import { accessOf, Credentials, type CredentialsParts } from './acp/auth/credentials.ts';
@@ -61,7 +62,7 @@ class Server {
   constructor(config: ServerConfig, options: ServeOptions, output: Writable) {
     this.#config = config;
     this.#options = options;
-    this.#diagnostics = new Diagnostics(config.logLevel);
+    this.#diagnostics = new Diagnostics(config.logLevel, undefined, settingsSecrets(config.session));
     this.#diagnostics.adoptConsole();
     this.#permissions = new PermissionChannel(
       () => this.#connection?.client,

@@ -88,6 +88,8 @@ export interface SessionSettings {
   /** `0` waits for as long as the client takes. */
   readonly permissionTimeoutMs: number;
   readonly budget: TurnBudget;
+  /** What the session may hold in its thread; absent bounds it by what each part is bound to. */
+  readonly maxSessionBytes?: number;
   readonly maxParallelToolCalls: number;
   /** Frames of streamed text a second and session; `0` sends it as it comes. */
   readonly maxUpdatesPerSecond: number;
@@ -140,6 +142,10 @@ export interface ServerConfig {
   readonly shutdownGraceMs: number;
   /** A client that reads nothing for this long is taken as gone. */
   readonly stalledReaderMs: number;
+  /** Heap and buffers of one session thread. */
+  readonly maxThreadBytes: number;
+  /** Resident memory of the process. */
+  readonly maxRssBytes: number;
   readonly stateDir: string;
   /** Of the commands of all sessions. */
   readonly sandbox: SandboxSettings;

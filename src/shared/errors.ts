@@ -54,6 +54,10 @@ export const errorCatalogue = {
     rpcCode: -31012,
     hint: 'Send the prompt again; if it goes on, simplify the output schema or say in the prompt what it asks for.',
   },
+  SESSION_MEMORY: {
+    rpcCode: -31013,
+    hint: 'Send the next prompt: it goes on with the newest part of the conversation. Raise max_session_mb, max_thread_mb or max_rss_mb if the work needs more.',
+  },
   SERVER_RESTARTED: {
     rpcCode: -31020,
     hint: 'Look at what the turn has done (session/load shows it), then send the next prompt: the session goes on.',

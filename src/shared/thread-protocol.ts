@@ -93,7 +93,7 @@ export interface ThreadPorts {
   readonly data: MessagePort;
   readonly control: MessagePort;
   readonly broker: MessagePort;
-  /** One Int32 that the thread increments every {@link heartbeatMs} while it has turns. */
+  /** Two Int32: one that the thread increments every {@link heartbeatMs} while it has turns, and with it the KB of its heap and buffers. */
   readonly heartbeat: SharedArrayBuffer;
 }
 
@@ -197,6 +197,8 @@ export interface SessionApi {
    * Puts a session that works for this one on this one's thread, which its port is handed to. Fulfils when that session has left.
    */
   host(task: SessionTask): Promise<void>;
+  /** Ends the running turn with SESSION_MEMORY: the process or the thread has come to its bound. Without a turn it does nothing. */
+  endForMemory(message: string): Promise<void>;
   /** Leaves the thread if idle and without background work; the piscina task then settles. Says whether it left. */
   park(): Promise<boolean>;
   /** Ends the turn as `disposed`, flushes the log, frees the lock and every process; the piscina task then settles. */
@@ -262,6 +264,8 @@ export interface MainServices extends ModelSlotServices, TraceServices, Subagent
   reportSubagentActivity(sessionId: string, activities: readonly SubagentActivity[]): Promise<void>;
   /** A session has changed what is chosen for it by itself: a plan was approved, a command was typed. */
   reportChosen(sessionId: string, chosen: Chosen): Promise<void>;
+  /** What a session holds now, in bytes; told when it has changed by a megabyte. */
+  reportMemory(sessionId: string, bytes: number): Promise<void>;
   /** A line for stderr, subject to the log level. */
   log(level: 'error' | 'warn' | 'info' | 'debug', message: string): Promise<void>;
 }

@@ -5,6 +5,7 @@
  * `.sabotaged` in the session's directory appears right before it acts. `[!throw on NAME]` acts when a file NAME appears there. A file
  * `.sabotage-attach` in the session's directory acts once, while a session is being attached.
  */
+import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
@@ -33,6 +34,18 @@ const acts: Readonly<Record<string, (ms: number) => void>> = {
     // Pieces of 64 KB: a single large allocation would abort the whole process, whatever the thread's limit.
     for (;;) kept.push(Array.from({ length: 8000 }, () => 0.5));
   },
+  /** Buffers, 8 MB at a time, while the thread stays alive to everything else. */
+  buffers: () => {
+    const kept: Buffer[] = [];
+    setInterval(() => kept.push(Buffer.alloc(8 * 1024 * 1024, 1)), 20);
+  },
+  /** The same in one piece of work, up to 512 MB and then for ever. */
+  hoard: () => {
+    const kept: Buffer[] = [];
+    for (;;) if (kept.length < 64) kept.push(Buffer.alloc(8 * 1024 * 1024, 1));
+  },
+  /** A child that the thread waits for. */
+  spawn: (ms) => void spawnSync('sleep', [String(ms)]),
   print: () => {
     console.log('{"jsonrpc":"2.0","method":"stray/console"}');
     console.error('stray console.error');

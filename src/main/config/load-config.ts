@@ -11,6 +11,7 @@ import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { normalUrl } from './check-value.ts';
 import { configError } from './config-error.ts';
 import { type Given, type Layer, readEnvironment, readFlags, type Source, type Surroundings } from './layers.ts';
+import { defaultRssMb, mebibyte } from './memory-default.ts';
 import { offeredModels } from './offered-models.ts';
 import { choosePrices, type PriceChoice, priceSettings } from './prices.ts';
 import { sandboxSettings } from './sandbox-settings.ts';
@@ -81,6 +82,8 @@ function complete(given: Settings, request: ConfigRequest): Settings {
     max_threads: given.max_threads ?? (shared ? Math.max(2, request.cores) : 64),
     spare_threads: given.spare_threads ?? (shared ? 0 : 2),
     otlp_endpoint: given.otlp_endpoint ?? normalUrl(request.env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? ''),
+    max_thread_mb: given.max_thread_mb ?? (shared ? 4_096 : 1_024),
+    max_rss_mb: given.max_rss_mb ?? defaultRssMb(),
     max_wall_ms: given.max_wall_ms ?? (automation ? 3_600_000 : 0),
     max_retry_after_ms: given.max_retry_after_ms ?? (automation ? 900_000 : 60_000),
     permission_timeout_ms: given.permission_timeout_ms ?? (automation ? 300_000 : 0),
@@ -140,6 +143,8 @@ function toServerConfig(
     cancelGraceMs: need('cancel_grace_ms'),
     shutdownGraceMs: need('shutdown_grace_ms'),
     stalledReaderMs: need('stalled_reader_ms'),
+    maxThreadBytes: need('max_thread_mb') * mebibyte,
+    maxRssBytes: need('max_rss_mb') * mebibyte,
     stateDir: need('state_dir'),
     sandbox: sandboxSettings(all),
     lookOnly: need('look_only') === 'on',
@@ -171,6 +176,7 @@ function toServerConfig(
         maxWallMs: need('max_wall_ms'),
         maxCostUsd: need('max_cost_usd'),
       },
+      maxSessionBytes: need('max_session_mb') * mebibyte,
       maxParallelToolCalls: need('max_parallel_tool_calls'),
       maxUpdatesPerSecond: need('max_updates_per_second'),
       commandTimeoutMs: need('command_timeout_ms'),

@@ -11,6 +11,7 @@ import { generalKeys } from './keys/general.ts';
 import { limitsKeys } from './keys/limits.ts';
 import { mcpKeys } from './keys/mcp.ts';
 import { permissionsKeys } from './keys/permissions.ts';
+import { memoryKeys } from './keys/memory.ts';
 import { providerKeys } from './keys/provider.ts';
 import { telemetryKeys } from './keys/telemetry.ts';
 import { threadsKeys } from './keys/threads.ts';
@@ -20,6 +21,7 @@ export const configKeys = {
   ...providerKeys,
   ...threadsKeys,
   ...limitsKeys,
+  ...memoryKeys,
   ...budgetKeys,
   ...permissionsKeys,
   ...mcpKeys,

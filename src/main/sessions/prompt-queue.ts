@@ -59,7 +59,8 @@ export class PromptQueue {
    * @throws ServerError SESSION_BUSY while a prompt has no answer, or something else is being done; what `work` throws
    */
   async between<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#prompts.size > 0 || this.#isBetween) throw this.#busy('A prompt of this session is running or waits, or it is being rewound.');
+    if (this.#prompts.size > 0 || this.#isBetween)
+      throw this.#busy('A prompt of this session is running or waits, or it is being rewound.');
     this.#isBetween = true;
     this.#queue ??= new PQueue({ concurrency: 1 });
     try {
@@ -203,6 +204,7 @@ function keyConflict(): ServerError {
 
 function settleDeparted(prompt: PendingPrompt, how: Departure): void {
   if (prompt.cancelRequested || how.kind === 'left') prompt.settleCancelled();
+  else if (how.forMemory === true) prompt.fail(new ServerError('SESSION_MEMORY', 'The thread of this session came to hold more memory than it may, and was ended.'));
   else prompt.fail(new ServerError('THREAD_LOST', 'The thread that ran this turn ended before the turn did.', { cause: how.reason }));
 }
 

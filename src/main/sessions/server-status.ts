@@ -4,6 +4,7 @@
 import type { Isolation } from '../../shared/config.ts';
 import type { LimiterStatus } from '../../shared/model-slots.ts';
 import type { SandboxState } from '../../shared/sandbox.ts';
+import type { MemoryFigures } from '../memory/create-memory-guard.ts';
 import type { LoopLagFigures } from '../telemetry/loop-lag.ts';
 import type { Totals } from '../telemetry/server-counters.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
@@ -54,6 +55,8 @@ export interface ServerFigures {
     /** Of the main thread, since the last look or in the last ten seconds; zeros at the first look. */
     readonly loopLagMs: LoopLagFigures;
   };
+  /** Absent where nobody guards it. */
+  readonly memory?: MemoryFigures;
   readonly output: {
     /** Bytes that the client has not yet taken. */
     readonly queuedBytes: number;

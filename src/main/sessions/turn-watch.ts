@@ -17,6 +17,11 @@ export class TurnWatch {
     this.#watchdog.watch(lane);
   }
 
+  /** Whether turns run there. */
+  isRunning(lane: ThreadLane): boolean {
+    return this.#running.has(lane);
+  }
+
   ended(lane: ThreadLane): void {
     const left = (this.#running.get(lane) ?? 1) - 1;
     if (left > 0) {

@@ -109,7 +109,7 @@ export class SessionThreads {
         if (place.readOnly === true) return how;
         releaseLostLock(place.paths.lock, serverNonce);
         this.#clearAfter(place.sessionId);
-        return how;
+        return lane.endedForMemory ? { ...how, forMemory: true as const } : how;
       });
       // Only now: a thread that starts would compete with the attach for the cores.
       this.#keepSpares();

@@ -22,6 +22,8 @@ export class ThreadLane {
   readonly threadId: number;
   /** Fulfils once every message the thread posted before its end has been handled. */
   readonly drained: Promise<void>;
+  /** The thread was ended for what it held: its one session is told so. */
+  endedForMemory = false;
   readonly #data: MessagePort;
   readonly #control: MessagePort;
   readonly #heartbeat: Int32Array;
@@ -56,6 +58,11 @@ export class ThreadLane {
   /** Grows while the thread has turns and its event loop runs. */
   get heartbeat(): number {
     return Atomics.load(this.#heartbeat, 0);
+  }
+
+  /** Heap and buffers of the thread when its heart last beat, in bytes; what grows while it stands still is not in it. */
+  get memoryBytes(): number {
+    return this.#heartbeat.length < 2 ? 0 : 1024 * Atomics.load(this.#heartbeat, 1);
   }
 
   /** Fulfils once the batch has been handed to the writer, so that what follows stands behind its text. */

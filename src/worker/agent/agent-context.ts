@@ -4,6 +4,7 @@
  */
 import type { SessionSettings } from '../../shared/config.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
+import type { SessionMemory } from '../memory/session-memory.ts';
 import type { ModelAdapter, ModelFailure, ToolSchema } from '../model/model-adapter.ts';
 import type { PermissionGate } from '../permission/permission-gate.ts';
 import type { SessionInstructions } from '../workspace/session-instructions.ts';
@@ -65,6 +66,8 @@ export interface AgentDependencies {
   readonly snapshots?: Pick<FileSnapshots, 'keep' | 'noteActual'>;
   /** Finds out what commands change; absent where that is not asked for. */
   readonly workspaceWatch?: Pick<WorkspaceWatch, 'around'>;
+  /** Counts what the session holds; absent where nobody bounds it. */
+  readonly memory?: SessionMemory;
   /** Attempts a model call may take, the first included; told to the client with every retry. */
   readonly maxAttempts: number;
   /** `undefined` when there is room for more streamed text; else a promise for it. An aborted `signal` ends the wait at once. */
@@ -87,6 +90,7 @@ export interface AgentDependencies {
 /** The dependencies with what one agent remembers between its turns. */
 export interface AgentContext extends AgentDependencies {
   readonly tools: SessionTools;
+  readonly memory: SessionMemory;
   readonly ledger: SessionLedger;
   readonly history: History;
   readonly open: OpenRecords;

@@ -3,6 +3,7 @@
  * as the person saw it.
  */
 import { type ModelEvent, ModelFailure, type ModelFinish } from '../model/model-adapter.ts';
+import { bytesPerChar } from '../memory/session-memory.ts';
 import type { AgentContext } from './agent-context.ts';
 import { CallNames } from './call-names.ts';
 import { errorReason } from './end-reason.ts';
@@ -32,6 +33,7 @@ export class AnswerStream {
   readonly #names: CallNames;
   /** Aborts with the turn, or when the answer grows too long. */
   readonly #stop = new AbortController();
+  readonly #letGo: () => void;
   #tooLong = false;
   #text = '';
   #reasoning = '';
@@ -43,6 +45,7 @@ export class AnswerStream {
     this.#question = question;
     this.#messageId = context.newId();
     this.#names = new CallNames(context, scope);
+    this.#letGo = context.memory.hold('answer', () => bytesPerChar * (this.#text.length + this.#reasoning.length));
   }
 
   partial(): PartialAnswer {
@@ -53,6 +56,7 @@ export class AnswerStream {
   async run(): Promise<ModelFinish | Error> {
     const settled = await this.#settle();
     this.#closed = true;
+    this.#letGo();
     return this.#tooLong ? { reason: 'length', toolCalls: [] } : settled;
   }
 

@@ -7,7 +7,7 @@
 import type { TurnEndReason } from '../../shared/events.ts';
 import type { AgentContext } from './agent-context.ts';
 import { contextUse } from './context-use.ts';
-import type { HistoryPrefix } from './history.ts';
+import { type HistoryPrefix, prunableCalls, prunableImages } from './history-cuts.ts';
 import { summaryUnit, unitChars } from './history-unit.ts';
 import { callModel, type ModelOutcome } from './model-call.ts';
 import { recordHeader, type RequestEnvelope, requestEnvelope } from './request-envelope.ts';
@@ -107,13 +107,13 @@ function fill(context: AgentContext, envelope: RequestEnvelope): number {
 }
 
 function prune(context: AgentContext, scope: TurnScope, keepAnswers: number): void {
-  const callIds = context.history.prunableCalls(pruneOverChars, keepAnswers);
-  const messageIds = context.history.imageChars > 0 ? context.history.prunableImages() : [];
+  const callIds = prunableCalls(context.history.units, pruneOverChars, keepAnswers);
+  const messageIds = context.history.imageChars > 0 ? prunableImages(context.history.units, context.history.turn) : [];
   if (callIds.length + messageIds.length > 0) recordPruned(scope, callIds, messageIds);
 }
 
 function pruneImages(context: AgentContext, scope: TurnScope): void {
-  const messageIds = context.history.prunableImages();
+  const messageIds = prunableImages(context.history.units, context.history.turn);
   if (messageIds.length > 0) recordPruned(scope, [], messageIds);
 }
 

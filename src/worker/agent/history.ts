@@ -4,6 +4,7 @@
  * Holds no file and writes no event. It never parts a call from its result, and always answers every call.
  */
 import type { EventData, LogEvent } from '../../shared/events.ts';
+import { bytesPerChar } from '../memory/session-memory.ts';
 import type { ModelMessage } from '../model/model-adapter.ts';
 import {
   type AnswerUnit,
@@ -17,16 +18,13 @@ import {
   type UserUnit,
   userUnit,
 } from './history-unit.ts';
+import { type HistoryPrefix, prefixOf } from './history-cuts.ts';
 import { prunedText } from './pruned-text.ts';
 import { Rewinds } from './rewinds.ts';
 import { TokenEstimator } from './token-estimator.ts';
 
-/** The oldest units, as far as a summary may replace them. */
-export interface HistoryPrefix {
-  readonly throughSeq: number;
-  readonly messages: readonly ModelMessage[];
-  readonly tokens: number;
-}
+/** An id and its place in a set. */
+const bytesPerCallId = 100;
 
 export class History {
   readonly rewinds = new Rewinds();
@@ -37,6 +35,7 @@ export class History {
   readonly #answers = new Map<string, AnswerUnit>();
   #units: HistoryUnit[] = [];
   #chars = 0;
+  #cutThrough: number | undefined;
   /** Of the units now, whether the model takes them or not. */
   #images = { count: 0, chars: 0 };
   #turn = 0;
@@ -122,14 +121,37 @@ export class History {
     }
   }
 
+  /** What all of it takes in memory, at most. */
+  get bytes(): number {
+    return bytesPerChar * (this.#chars + this.#images.chars) + bytesPerCallId * this.#callIds.size;
+  }
+
+  /** Up to which event {@link cut} has left units out that the log does not yet say are gone. */
+  get cutThrough(): number | undefined {
+    return this.#cutThrough;
+  }
+
+  /** Lets the units up to `throughSeq` go from memory, at event `seq`. */
+  cut(throughSeq: number, seq: number): void {
+    this.rewinds.noteChange(seq);
+    this.#dropThrough(throughSeq);
+    this.#cutThrough = throughSeq;
+  }
+
   /** Takes the messages of another history, which was made of the events that still count. */
   adopt(other: History): void {
     this.#units = other.#units;
     this.#chars = other.#chars;
     this.#images = other.#images;
+    this.#cutThrough = undefined;
     this.#answers.clear();
     for (const [callId, unit] of other.#answers) this.#answers.set(callId, unit);
     this.rewinds.madeAnew();
+  }
+
+  /** In order; for whoever asks what may be cut. */
+  get units(): readonly HistoryUnit[] {
+    return this.#units;
   }
 
   /** The messages of the next request. */
@@ -157,39 +179,12 @@ export class History {
     return this.#takesImages() ? this.#images.chars : 0;
   }
 
-  /** Messages of turns before the running one that have images. */
-  prunableImages(): string[] {
-    const old = this.#units.filter((unit): unit is UserUnit => unit.turn < this.#turn && unitImages(unit).count > 0);
-    return old.flatMap(({ messageId }) => messageId ?? []);
-  }
-
-  /** Calls whose result is longer than `minChars`, leaving out the last `keepAnswers` answers that made calls. */
-  prunableCalls(minChars: number, keepAnswers: number): string[] {
-    const answers = this.#units.filter((unit): unit is AnswerUnit => unit.kind === 'answer' && unit.results.size > 0);
-    const old = answers.slice(0, Math.max(0, answers.length - keepAnswers));
-    return old.flatMap((unit) => [...unit.results].filter(([, text]) => text.length > minChars).map(([callId]) => callId));
-  }
-
   /**
    * The oldest whole units that leave about `keepTokens` of the newest, at least one; `0` leaves none. `undefined` when nothing new
    * could be replaced.
    */
   prefix(keepTokens: number): HistoryPrefix | undefined {
-    let cut = this.#units.length;
-    let kept = 0;
-    while (cut > 0) {
-      const unit = this.#units[cut - 1];
-      if (unit === undefined) break;
-      kept += this.#estimator.tokens(unitChars(unit), this.#counted(unitImages(unit).count));
-      if (kept > keepTokens && (keepTokens === 0 || cut < this.#units.length)) break;
-      cut -= 1;
-    }
-    const units = this.#units.slice(0, cut);
-    const last = units.at(-1);
-    if (last === undefined || last.turn < 0) return undefined;
-    const chars = units.reduce((sum, unit) => sum + unitChars(unit), 0);
-    const images = this.#counted(units.reduce((sum, unit) => sum + unitImages(unit).count, 0));
-    return { throughSeq: last.lastSeq, messages: messagesOf(units), tokens: this.#estimator.tokens(chars, images) };
+    return prefixOf(this.#units, keepTokens, (chars, images) => this.#estimator.tokens(chars, this.#counted(images)));
   }
 
   get #countedImages(): number {
@@ -260,12 +255,17 @@ export class History {
   }
 
   #compact(data: EventData['history/compacted']): void {
-    const kept = this.#units.filter((unit) => unit.lastSeq > data.throughSeq);
-    for (const unit of this.#units) if (unit.lastSeq <= data.throughSeq) this.#forget(unit);
-    this.#units = kept;
+    this.#dropThrough(data.throughSeq);
+    this.#cutThrough = undefined;
     const summary = summaryUnit(data.throughSeq, data.summary);
     this.#units.unshift(summary);
     this.#resize(summary, 1);
+  }
+
+  #dropThrough(throughSeq: number): void {
+    const kept = this.#units.filter((unit) => unit.lastSeq > throughSeq);
+    for (const unit of this.#units) if (unit.lastSeq <= throughSeq) this.#forget(unit);
+    this.#units = kept;
   }
 
   /** A refused prompt and what followed it are never sent again, else every later request would be refused too. */

@@ -2,6 +2,7 @@
  * What waits for the next step: notices of the program, and messages that a person sends into the running turn.
  */
 import type { PromptBlock } from '../../shared/events.ts';
+import { bytesPerChar } from '../memory/session-memory.ts';
 
 const mostNotices = 32;
 const mostSteers = 64;
@@ -17,6 +18,12 @@ export interface InboxMessage {
 export class Inbox {
   readonly #notices: InboxMessage[] = [];
   readonly #steers: InboxMessage[] = [];
+
+  /** What it takes in memory, at most. */
+  get bytes(): number {
+    const blocks = [...this.#notices, ...this.#steers].flatMap(({ content }) => content);
+    return bytesPerChar * blocks.reduce((sum, block) => sum + blockChars(block), 0);
+  }
 
   get hasSteers(): boolean {
     return this.#steers.length > 0;
@@ -48,6 +55,10 @@ export class Inbox {
   claimSteers(take: (message: InboxMessage) => void): void {
     handOut(this.#steers, take);
   }
+}
+
+function blockChars(block: PromptBlock): number {
+  return Object.values(block).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 }
 
 function handOut(waiting: InboxMessage[], take: (message: InboxMessage) => void): void {

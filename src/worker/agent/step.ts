@@ -3,6 +3,7 @@
  */
 import type { EventData, TurnEndReason } from '../../shared/events.ts';
 import { ModelFailure, type ModelFinish } from '../model/model-adapter.ts';
+import { fitMemory } from '../memory/history-memory.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { PartialAnswer } from './answer-stream.ts';
 import { type OutputCap, reasonOf } from './budget.ts';
@@ -30,6 +31,7 @@ export async function runStep(context: AgentContext, scope: TurnScope): Promise<
   const step = scope.usage.steps + 1;
   scope.step = step;
   context.model.takeChoice?.();
+  fitMemory(context, scope);
   const envelope = requestEnvelope(context);
   await fitContext(context, scope, envelope);
   if (scope.ended) return;

@@ -4,6 +4,7 @@
  *
  * Once the turn has ended nothing more is started; what was not started is closed by the turn's end.
  */
+import { bytesPerChar } from '../memory/session-memory.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import type { AgentContext } from './agent-context.ts';
 import { type AllowedCall, type PlannedCall, spentText } from './tool-calls.ts';
@@ -17,10 +18,15 @@ import type { TurnScope } from './turn-scope.ts';
  */
 export async function runCalls(context: AgentContext, scope: TurnScope, step: number, calls: readonly PlannedCall[]): Promise<void> {
   const results = new OrderedResults(scope, step, calls);
-  for (let start = 0; start < calls.length; ) {
-    const end = groupEnd(calls, start);
-    await runGroup(context, scope, { step, calls, start, end, results });
-    start = end;
+  const letGo = context.memory.hold('results', () => results.waitingBytes);
+  try {
+    for (let start = 0; start < calls.length; ) {
+      const end = groupEnd(calls, start);
+      await runGroup(context, scope, { step, calls, start, end, results });
+      start = end;
+    }
+  } finally {
+    letGo();
   }
 }
 
@@ -89,6 +95,8 @@ class OrderedResults {
   readonly #calls: readonly PlannedCall[];
   readonly #waiting = new Map<number, ToolOutcome>();
   #next = 0;
+  /** Of the results that wait for an earlier one. */
+  waitingBytes = 0;
 
   constructor(scope: TurnScope, step: number, calls: readonly PlannedCall[]) {
     this.#scope = scope;
@@ -98,12 +106,14 @@ class OrderedResults {
 
   settle(index: number, outcome: ToolOutcome): void {
     this.#waiting.set(index, outcome);
+    if (index !== this.#next) this.waitingBytes += outcomeBytes(outcome);
     for (let ready = this.#waiting.get(this.#next); ready !== undefined; ready = this.#waiting.get(this.#next)) {
       const call = this.#calls[this.#next];
       if (call !== undefined) this.#log(call.request.callId, ready);
       this.#waiting.delete(this.#next);
       this.#next += 1;
     }
+    if (this.#waiting.size === 0) this.waitingBytes = 0;
   }
 
   #log(callId: string, outcome: ToolOutcome): void {
@@ -114,4 +124,8 @@ class OrderedResults {
       data: { ...data, ...(code === undefined ? {} : { code }), ...(meta === undefined ? {} : { meta }) },
     });
   }
+}
+
+function outcomeBytes({ text, meta }: ToolOutcome): number {
+  return bytesPerChar * (text.length + (meta === undefined ? 0 : JSON.stringify(meta).length));
 }

@@ -112,6 +112,7 @@ export class TurnScope {
       this.#context.ledger.apply(logged);
       this.#context.instructions?.observe(logged);
       if (logged.type === 'assistant/message' && logged.data.text !== '') this.#text = logged.data.text;
+      if (this.#context.memory.isOver) this.end(errorReason(this.#context.memory.excess()));
       return logged;
     } catch (error) {
       this.end(errorReason(error));

@@ -15,6 +15,7 @@ import { type EventSink, type LogReading, readLog, type TornTail } from './log-r
 import { LogWriter } from './log-writer.ts';
 import { OpenTurnTracker } from './open-turn-tracker.ts';
 import { closingEvents } from './repair.ts';
+import { noSecrets, type SecretValues } from '../../shared/secret-values.ts';
 import { SessionLock } from '../../shared/log/session-lock.ts';
 
 export interface EventLogOptions {
@@ -25,6 +26,8 @@ export interface EventLogOptions {
   readonly threadId: number;
   /** Gets each event of the log in order, repairs included, while it is opened; never what is appended later. */
   readonly onEvent: EventSink;
+  /** Values that must never be in the file. */
+  readonly secrets?: SecretValues;
   /** Epoch milliseconds. */
   readonly now?: () => number;
   /** fdatasync, replaceable to test its failure. */
@@ -56,6 +59,7 @@ export class EventLog {
   /** For `thread/attached`: greater than every epoch in the log and in the locks it had. */
   readonly epoch: number;
   readonly #options: EventLogOptions;
+  readonly #secrets: SecretValues;
   readonly #lock: SessionLock;
   readonly #writer: LogWriter;
   #nextSeq: number;
@@ -67,6 +71,7 @@ export class EventLog {
     this.epoch = state.epoch;
     this.#nextSeq = state.nextSeq;
     this.#options = options;
+    this.#secrets = options.secrets ?? noSecrets;
     this.#lock = opened.lock;
     this.#writer = opened.writer;
   }
@@ -95,13 +100,16 @@ export class EventLog {
   }
 
   /**
-   * Appends one event and returns it as logged. It is in the file then, and on the disk after the next {@link barrier}.
+   * Appends one event and returns it as logged, known secrets taken out. It is in the file then, and on the disk after the next {@link barrier}.
    *
    * @throws ServerError LOG_WRITE_FAILED; the log is as before then, and a later append may succeed
    */
   append(input: EventInput): LogEvent {
-    const event = makeEvent(input, this.#nextSeq, this.#options.now);
-    this.#writer.write(sealLine(JSON.stringify(event)));
+    const made = makeEvent(input, this.#nextSeq, this.#options.now);
+    const json = JSON.stringify(made);
+    // Who reads the log again must get what is told now: so the event itself goes on without it.
+    const event = this.#secrets.mayBeIn(json) ? this.#secrets.inData(made) : made;
+    this.#writer.write(sealLine(event === made ? json : JSON.stringify(event)));
     this.#nextSeq += 1;
     return event;
   }

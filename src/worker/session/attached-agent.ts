@@ -29,6 +29,7 @@ import { SaidMessages } from './said-messages.ts';
 import { attachedEvent, noteSharing } from './session-attach.ts';
 import { offersPlan, SessionChoosing } from './session-choosing.ts';
 import { SessionJournal, type SessionView } from './session-journal.ts';
+import { watchMemory } from './session-memory.ts';
 import { SessionMcpServers } from './session-mcp-servers.ts';
 import { asksPerson } from './session-person.ts';
 import { sessionProjector } from './session-projector.ts';
@@ -50,6 +51,7 @@ export interface AttachedAgentHooks {
 export class AttachedAgent implements SessionApi {
   /** Fulfils when the session has left the thread. */
   readonly left: Promise<void>;
+  readonly endForMemory: SessionApi['endForMemory'];
   readonly #task: SessionTask;
   readonly #thread: ThreadContext;
   readonly #hooks: AttachedAgentHooks;
@@ -79,9 +81,7 @@ export class AttachedAgent implements SessionApi {
     this.#tools = sessionTools(toolRegistryFor(usableSubagents(task), { plan: offersPlan(task), askUser: asksPerson(task) }), task.options);
     this.#mcp = new SessionMcpServers(task, thread, this.#tools, () => this.#journal);
     const model = createModel(task.settings, task.options.sampling);
-    this.left = new Promise((resolve) => {
-      this.#reportLeft = resolve;
-    });
+    this.left = new Promise((resolve) => (this.#reportLeft = resolve));
     this.#tracer = tracerFor(task, thread.main);
     const projector = sessionProjector(task, this.#mcp.presenterOf, false);
     const screen = createSessionView(task, thread, { projector, tools: this.#mcp.presenterOf });
@@ -106,13 +106,8 @@ export class AttachedAgent implements SessionApi {
       charge: (usage) => this.#agent.addOutsideUsage(usage),
     });
     this.#permissions = createSessionPermissions(task, thread, { journal: this.#journal, projector });
-    this.#choosing = new SessionChoosing(task, thread, {
-      journal: this.#journal,
-      permissions: this.#permissions,
-      projector,
-      model,
-      turn: () => this.#agent.turn,
-    });
+    const turn = (): number => this.#agent.turn;
+    this.#choosing = new SessionChoosing(task, thread, { journal: this.#journal, permissions: this.#permissions, projector, model, turn });
     this.#subagents = createSubagentRuns(task, thread, {
       journal: this.#journal,
       mode: () => this.#permissions.mode,
@@ -121,7 +116,10 @@ export class AttachedAgent implements SessionApi {
     this.#undo = new SessionUndo(task, thread, () => {
       return { journal: this.#journal, permissions: this.#permissions, agent: this.#agent, tools: this.#tools };
     });
+    const watched = watchMemory(task, thread, { left: this.left, agent: () => this.#agent });
+    this.endForMemory = watched.end;
     this.#agent = createSessionAgent(task, thread, {
+      memory: watched.memory,
       undo: this.#undo,
       tools: this.#tools,
       journal: this.#journal,

@@ -8,6 +8,7 @@ import { abortableSleep } from '../agent/abortable-sleep.ts';
 import type { LiveView } from '../agent/live-view.ts';
 import { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import type { SessionTools } from '../agent/session-tools.ts';
+import type { SessionMemory } from '../memory/session-memory.ts';
 import type { ModelAdapter } from '../model/model-adapter.ts';
 import { nextDelay } from '../model/retry-policy.ts';
 import { slotsFor } from '../model-slots/session-slots.ts';
@@ -33,6 +34,7 @@ export interface SessionAgentParts {
   readonly model: ModelAdapter;
   readonly choosing: SessionChoosing;
   readonly undo: SessionUndo;
+  readonly memory: SessionMemory;
 }
 
 export function createSessionAgent(task: SessionTask, thread: ThreadContext, parts: SessionAgentParts): ReactLoopAgent {
@@ -54,6 +56,7 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
     model,
     stepNotice: () => choosing.nextNotice(),
     journal,
+    memory: parts.memory,
     permissions,
     ...parts.undo.keepers,
     ...(instructions === undefined ? {} : { instructions }),

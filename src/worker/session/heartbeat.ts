@@ -1,25 +1,40 @@
 /**
- * The thread's sign of life for main's watchdog: a counter in shared memory, bumped by a timer while turns run. A thread
+ * The thread's sign of life for main's watchdog, and how much memory it holds: a counter and a size in shared memory, bumped by a timer while turns run. A thread
  * whose event loop stands still stops bumping; an idle thread has no timer at all.
  */
 import { heartbeatMs } from '../../shared/thread-protocol.ts';
+import { threadMemoryKb } from '../memory/thread-memory.ts';
 
 export class Heartbeat {
-  readonly buffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  readonly buffer = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
   readonly #beat = new Int32Array(this.buffer);
+  readonly #listeners = new Set<() => void>();
   #turns = 0;
   #timer: NodeJS.Timeout | undefined;
 
   turnStarted(): void {
     this.#turns += 1;
     Atomics.add(this.#beat, 0, 1);
-    this.#timer ??= setInterval(() => Atomics.add(this.#beat, 0, 1), heartbeatMs).unref();
+    this.#timer ??= setInterval(() => this.#tick(), heartbeatMs).unref();
   }
 
   turnEnded(): void {
     this.#turns -= 1;
+    for (const onBeat of this.#listeners) onBeat();
     if (this.#turns > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** Calls `onBeat` at each beat. @returns what ends that */
+  listen(onBeat: () => void): () => void {
+    this.#listeners.add(onBeat);
+    return () => void this.#listeners.delete(onBeat);
+  }
+
+  #tick(): void {
+    Atomics.add(this.#beat, 0, 1);
+    Atomics.store(this.#beat, 1, threadMemoryKb());
+    for (const onBeat of this.#listeners) onBeat();
   }
 }

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { expose, portEndpoint } from '../../shared/comlink.ts';
 import { toWireError } from '../../shared/errors.ts';
+import { sessionSecrets } from '../../shared/known-secrets.ts';
 import type { Chosen } from '../../shared/session-choices.ts';
 import type { SessionApi, SessionStarted, SessionTask } from '../../shared/thread-protocol.ts';
 import { EventLog } from '../log/event-log.ts';
@@ -63,6 +64,7 @@ async function goOnWith(task: SessionTask, thread: ThreadContext, afterTurn: (()
     lockPath: task.lockPath,
     serverNonce: task.serverNonce,
     threadId: thread.threadId,
+    secrets: sessionSecrets(task),
     onEvent: (event) => agent.observe(event),
   });
   await startOn(agent, log);

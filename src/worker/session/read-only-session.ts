@@ -81,6 +81,11 @@ export class ReadOnlySession implements SessionApi {
 
   async cancel(): Promise<void> {}
 
+  /** It holds no more than what waits to be sent. */
+  async endForMemory(): Promise<void> {
+    return;
+  }
+
   /** It shows what happens elsewhere at any time, so it never gives its thread up by itself. */
   async park(): Promise<boolean> {
     return false;

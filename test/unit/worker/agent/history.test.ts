@@ -3,6 +3,7 @@
  */
 import t from 'tap';
 import type { EventInput, TurnEndReason } from '../../../../src/shared/events.ts';
+import { prunableCalls, prunableImages } from '../../../../src/worker/agent/history-cuts.ts';
 import { History } from '../../../../src/worker/agent/history.ts';
 import { noTurnUsage } from '../../../../src/worker/agent/turn-usage.ts';
 
@@ -98,14 +99,14 @@ t.test('pruning shortens one result to head and tail', async (t) => {
     answer(1, '', ['d']),
     result(1, 'd', long),
   ]);
-  t.strictSame(history.prunableCalls(8192, 2), ['a']);
-  t.strictSame(history.prunableCalls(8192, 0), ['a', 'c', 'd']);
+  t.strictSame(prunableCalls(history.units, 8192, 2), ['a']);
+  t.strictSame(prunableCalls(history.units, 8192, 0), ['a', 'c', 'd']);
   const before = history.estimateTokens(0);
   history.apply({ type: 'history/pruned', data: { callIds: ['a', 'gone'], keepChars: 5120 }, seq: 20, time: 0 });
   const pruned = history.messages().find((message) => message.role === 'tool' && message.callId === 'a');
   t.match(pruned?.text, /^h{4096}\n\[12880 characters left out here\]\nt{1024}$/);
   t.ok(history.estimateTokens(0) < before);
-  t.strictSame(history.prunableCalls(8192, 2), []);
+  t.strictSame(prunableCalls(history.units, 8192, 2), []);
 });
 
 t.test('a cut in a result never halves a character', async (t) => {
@@ -204,7 +205,7 @@ t.test('images count for a model that takes them, and for no other', async (t) =
 
 t.test('images of older turns can be left out, and the newest stay', async (t) => {
   const events = [start(1), pictured(1, 'p1'), answer(1, 'a'), start(2), pictured(2, 'p2')];
-  t.same(historyOf(events, true).prunableImages(), ['p1']);
+  t.same(prunableImages(historyOf(events, true).units, historyOf(events, true).turn), ['p1']);
   const pruned = historyOf([...events, { type: 'history/pruned', data: { callIds: [], keepChars: 10, messageIds: ['p1'] } }], true);
   t.match(pruned.messages()[0], { role: 'user', text: 'look p1\n\n[image "image/png"]', parts: undefined });
   t.equal(imagesOf(pruned), 1);

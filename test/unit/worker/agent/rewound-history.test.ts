@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import type { EventInput, LogEvent } from '../../../../src/shared/events.ts';
 import { aliveRanges, isAlive } from '../../../../src/worker/agent/alive-events.ts';
+import { prunableCalls } from '../../../../src/worker/agent/history-cuts.ts';
 import { History } from '../../../../src/worker/agent/history.ts';
 import { rebuiltHistory } from '../../../../src/worker/agent/rebuilt-history.ts';
 
@@ -44,7 +45,7 @@ class Log {
 
   /** As compaction cuts results. */
   prune(): void {
-    const callIds = this.history.prunableCalls(20, 0);
+    const callIds = prunableCalls(this.history.units, 20, 0);
     this.add({ type: 'history/pruned', data: { callIds, keepChars: 10 } });
   }
 
