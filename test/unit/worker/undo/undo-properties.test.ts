@@ -25,16 +25,26 @@ const undo = (force: fc.Arbitrary<boolean>) =>
     do: fc.constant('undo' as const),
     prompts: fc.integer({ min: 1, max: 3 }),
     force,
-    cutAt: fc.option(fc.constantFrom<EventType>('undo/start', 'file/snapshot', 'history/rewound'), { nil: undefined, freq: 5 }),
+    cutAt: fc.option(fc.constantFrom<EventType>('undo/start', 'file/snapshot', 'history/rewound'), { nil: undefined, freq: 2 }),
   });
 const redo = (force: fc.Arbitrary<boolean>) => fc.record({ do: fc.constant('redo' as const), force });
 const reopen = fc.record({ do: fc.constant('reopen' as const) });
-const foreign = fc.record({ do: fc.constant('foreign' as const), name, content: fc.option(content, { nil: undefined, freq: 4 }) });
+const foreign = fc.record({
+  do: fc.constant('foreign' as const),
+  name,
+  content: fc.option(fc.constantFrom('mine', 'mine too'), { nil: undefined, freq: 4 }),
+});
+
+function sequences(...episodes: { readonly weight: number; readonly arbitrary: fc.Arbitrary<readonly Step[]> }[]): fc.Arbitrary<Step[]> {
+  return fc.array(fc.oneof(...episodes), { maxLength: 9 }).map((chosen) => chosen.flat());
+}
 
 interface At {
   /** The files before the step. */
   readonly before: Record<string, string>;
   readonly wasCut: boolean;
+  /** How many events the log had before it. */
+  readonly events: number;
 }
 
 /** In memory, where there is such a place: hundreds of writes reach the disk here, and nothing is about disks. */
@@ -54,8 +64,9 @@ async function play(root: string, steps: readonly Step[], check: (rig: UndoRig, 
   try {
     for (const step of steps) {
       const before = rig.tree();
+      const events = rig.events.length;
       const wasCut = await act(rig, step);
-      check(rig, step, { before, wasCut });
+      check(rig, step, { before, wasCut, events });
     }
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -105,14 +116,14 @@ interface Moment {
 
 t.test('without others at work, files and conversation are exactly those of the moment gone back to', async (t) => {
   const root = directoryFor(t);
-  const steps = fc.array(
-    fc.oneof(
-      { weight: 5, arbitrary: prompt },
-      { weight: 3, arbitrary: undo(fc.constant(false)) },
-      { weight: 2, arbitrary: redo(fc.constant(false)) },
-      { weight: 1, arbitrary: reopen },
-    ),
-    { maxLength: 9 },
+  const unforced = fc.constant(false);
+  const steps = sequences(
+    { weight: 5, arbitrary: fc.tuple(prompt) },
+    { weight: 3, arbitrary: fc.tuple(undo(unforced)) },
+    // One that may be cut off, its completion, and the way back.
+    { weight: 3, arbitrary: fc.tuple(undo(unforced), undo(unforced), redo(unforced)) },
+    { weight: 2, arbitrary: fc.tuple(redo(unforced)) },
+    { weight: 1, arbitrary: fc.tuple(reopen) },
   );
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
@@ -152,20 +163,18 @@ t.test('without others at work, files and conversation are exactly those of the 
 
 t.test('with others at work, nothing that was on the disk is lost: it is there still, or it is kept', async (t) => {
   const root = directoryFor(t);
-  const steps = fc.array(
-    fc.oneof(
-      { weight: 5, arbitrary: prompt },
-      { weight: 4, arbitrary: undo(fc.boolean()) },
-      { weight: 3, arbitrary: redo(fc.boolean()) },
-      { weight: 3, arbitrary: foreign },
-      { weight: 1, arbitrary: reopen },
-    ),
-    { maxLength: 12 },
+  const steps = sequences(
+    { weight: 5, arbitrary: fc.tuple(prompt) },
+    { weight: 2, arbitrary: fc.tuple(foreign, undo(fc.boolean())) },
+    { weight: 3, arbitrary: fc.tuple(undo(fc.boolean())) },
+    { weight: 3, arbitrary: fc.tuple(redo(fc.boolean())) },
+    { weight: 2, arbitrary: fc.tuple(foreign) },
+    { weight: 1, arbitrary: fc.tuple(reopen) },
   );
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
       const strange = new Map<string, string>();
-      await play(root, taken, (rig, step, { before }) => {
+      await play(root, taken, (rig, step, { before, events }) => {
         const after = rig.tree();
         if (step.do === 'foreign') {
           if (step.content === undefined) strange.delete(step.name);
@@ -182,7 +191,7 @@ t.test('with others at work, nothing that was on the disk is lost: it is there s
             !step.force &&
             strange.get(path) === text &&
             after[path] !== text &&
-            !wasSeen(rig, path, text)
+            !wasSeen(rig, path, { text, events })
           ) {
             throw new Error(`${path} was overwritten unasked`);
           }
@@ -194,10 +203,10 @@ t.test('with others at work, nothing that was on the disk is lost: it is there s
   );
 });
 
-/** Whether this content of the path is one that the log says was there. */
-function wasSeen(rig: UndoRig, path: string, text: string): boolean {
+/** Whether this content of the path is one that the log said was there. */
+function wasSeen(rig: UndoRig, path: string, { text, events }: { readonly text: string; readonly events: number }): boolean {
   const hash = contentHash(Buffer.from(text));
-  return rig.events.some((event) => {
+  return rig.events.slice(0, events).some((event) => {
     if (event.type !== 'file/snapshot' || event.data.path !== join(rig.cwd, path)) return false;
     return event.data.before?.hash === hash || event.data.after?.hash === hash;
   });
