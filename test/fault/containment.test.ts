@@ -11,10 +11,10 @@ import { CompiledPolicy, strictest } from '../../src/shared/permission/compiled-
 import { decideAccess } from '../../src/shared/permission/mode-policy.ts';
 import type { SandboxSettings } from '../../src/shared/sandbox.ts';
 import { Broker } from '../../src/worker/broker/broker.ts';
-import { NetworkCut } from '../../src/worker/broker/network-cut.ts';
 import { CommandLimits } from '../../src/worker/broker/sandbox/command-limits.ts';
 import { Containment } from '../../src/worker/broker/sandbox/containment.ts';
 import { fileAppears } from '../support/file-appears.ts';
+import { mcpRig } from '../unit/worker/broker/mcp/mcp-rig.ts';
 import { faultTest, logPath, processesIn, readEvents } from '../support/invariants.ts';
 
 t.setTimeout(110_000);
@@ -235,9 +235,8 @@ t.test('a linked work tree can be committed to; a file that only claims to be on
 
 t.test('a sandbox that is demanded and not there starts nothing', async (t) => {
   const { spec } = makeScene(t);
-  const networkCut = new NetworkCut({ platform: 'darwin', searchPath: undefined });
   const none = (use: SandboxSettings['use'], network: 'on' | 'off' = 'on') =>
-    new Containment({ settings: { ...auto, use, network }, own: [], ambient: process.env, networkCut, platform: 'darwin' });
+    new Containment({ settings: { ...auto, use, network }, own: [], ambient: process.env, platform: 'darwin' });
   t.match(await none('required').prepare(spec('true')), { ok: false, spawnCode: 'SANDBOX_UNAVAILABLE', spawnError: /Linux only/ });
   t.match(await none('off').prepare(spec('true', { sandbox: 'required' })), { ok: false, spawnCode: 'SANDBOX_UNAVAILABLE' });
   t.match(await none('auto').prepare(spec('true')), { ok: true, argv: { command: 'bash' } }, 'one that is only preferred is done without');
@@ -249,6 +248,17 @@ t.test('a sandbox that is demanded and not there starts nothing', async (t) => {
   t.match(await none('required').state(), { kind: 'none', why: /Linux only/ });
 });
 
+t.test('where a sandbox is demanded, MCP servers run in one, too', contained, async (t) => {
+  const rig = mcpRig(t, { ...auto, use: 'required' });
+  await rig.open([rig.stdio('one')]);
+  t.match(await rig.settled('one'), { state: 'connected' });
+  t.same(await rig.call('one', 'echo', { text: 'hello' }), { kind: 'result', text: 'hello', isError: false });
+  const leaders = [...rig.groups.keys()].map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0')[0]);
+  t.match(leaders, [/bwrap$/]);
+  await rig.broker.releaseOwner('s1');
+  t.same(rig.living(), [], 'and end with the session');
+});
+
 t.test('a fork bomb ends within its bounds', limitsHold ? {} : { skip: 'no limit holds here' }, async (t) => {
   const { run } = makeScene(t, { maxProcesses: 40 });
   const result = await run('i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done', { command: '/bin/sh', timeoutMs: 5_000 });
@@ -258,8 +268,8 @@ t.test('a fork bomb ends within its bounds', limitsHold ? {} : { skip: 'no limit
 
 /** Commands that an allow-list of plain ones must not let through. */
 const bypasses = [
-  ...['git status; id', 'git status && id', 'git status || id', 'git status | sh', 'git status & id', 'git status\nid', 'git status\r\nid'],
-  ...[
+  ['git status; id', 'git status && id', 'git status || id', 'git status | sh', 'git status & id', 'git status\nid', 'git status\r\nid'],
+  [
     'git status $(id)',
     'git status `id`',
     'git${IFS}status',
@@ -268,56 +278,14 @@ const bypasses = [
     'git status 2>&1',
     'git status <(id)',
   ],
-  ...['bash -c id', 'sh -c "git status"', 'env git status', 'X=1 git status', 'PATH=. git status', 'exec git status', 'eval git status'],
-  ...[
-    'command git status',
-    'builtin cd',
-    'source x',
-    '. x',
-    'time git status',
-    '! git status',
-    '{ git status; }',
-    '(git status)',
-    'if true; then id; fi',
-  ],
-  ...[
-    'find . -exec id',
-    'find . -delete x',
-    'find . -name x -exec id',
-    'sed -n w out',
-    "sed -n '1e id' f",
-    'git -c core.fsmonitor=x status',
-    'git --exec-path=. status',
-  ],
-  ...[
-    'git -C / status',
-    'git status --output=x',
-    'rg --pre=x',
-    'rg --pre x',
-    'rg "$(id)"',
-    "rg $'x'",
-    'rg x # y',
-    'rg {a,b}',
-    'rg ~root',
-    'rg *',
-    'rg x\\ y',
-  ],
-  ...[
-    ' git status',
-    'git status ',
-    'git  status',
-    'git\tstatus',
-    "'git' status",
-    'gi""t status',
-    'g\\it status',
-    'git status\0',
-    '-git status',
-    '%1',
-    'git status %1;',
-  ],
-  Array.from({ length: 51 }, () => 'git status').join(' && '),
-  `git status ${'x'.repeat(10_000)}`,
-];
+  ['bash -c id', 'sh -c "git status"', 'env git status', 'X=1 git status', 'PATH=. git status', 'exec git status', 'eval git status'],
+  ['command git status', 'builtin cd', 'source x', '. x', 'time git status', '! git status', '{ git status; }', '(git status)'],
+  ['if true; then id; fi', 'find . -exec id', 'find . -delete x', 'find . -name x -exec id', 'sed -n w out', "sed -n '1e id' f"],
+  ['git -c core.fsmonitor=x status', 'git --exec-path=. status', 'git -C / status', 'git status --output=x', 'rg --pre=x', 'rg --pre x'],
+  ['rg "$(id)"', "rg $'x'", 'rg x # y', 'rg {a,b}', 'rg ~root', 'rg *', 'rg x\\ y', 'git status\0', '-git status', '%1', 'git status %1;'],
+  [' git status', 'git status ', 'git  status', 'git\tstatus', "'git' status", 'gi""t status', 'g\\it status'],
+  [Array.from({ length: 51 }, () => 'git status').join(' && '), `git status ${'x'.repeat(10_000)}`],
+].flat();
 
 t.test('fault 86: nothing that is more than an allowed argv gets past an allow-list', async (t) => {
   const commands = [

@@ -24,7 +24,8 @@ import { childEnvironment, type Environment, subagentEnvironment } from './envir
 import { EscapeeSweep, markVariable } from './escapee-sweep.ts';
 import { cancelGraceMs, ForegroundRun } from './foreground-run.ts';
 import { McpServers } from './mcp/mcp-servers.ts';
-import { NetworkCut } from './network-cut.ts';
+import type { ServerLaunch } from './mcp/stdio-server.ts';
+import type { NetworkCut } from './network-cut.ts';
 import { type Launch, launchGroup, type LaunchSpec } from './process-group.ts';
 import { Containment, noSandbox } from './sandbox/containment.ts';
 import { Subagents } from './subagents/subagents.ts';
@@ -77,14 +78,13 @@ export class Broker implements BrokerApi {
       settings: options.sandbox ?? noSandbox,
       own: options.ownDirectories ?? [],
       ambient: options.ambient,
-      networkCut: options.networkCut ?? new NetworkCut({ platform: process.platform, searchPath: options.ambient['PATH'] }),
-      platform: process.platform,
+      networkCut: options.networkCut,
     });
     const clientInfo = options.agentInfo ?? { name: 'dsh-acp', version: '0' };
     this.#mcp = new McpServers({
       clientInfo,
       environment: this.#environment,
-      launch: (owner, mark, spec) => this.#launch([mcpOwner(owner), mark], spec),
+      launch: (owner, mark, spec) => this.#launchServer([mcpOwner(owner), mark], spec),
       sweep: (mark) => this.#sweep.sweep(mark),
     });
     this.#subagents = new Subagents({
@@ -251,10 +251,18 @@ export class Broker implements BrokerApi {
     this.#active.add(spec.owner);
     const prepared = await this.#containment.prepare(spec);
     if (!prepared.ok) return prepared;
-    const { argv, contained } = prepared;
+    const { argv, contained, holdsSandbox = false } = prepared;
     const env = { ...this.#environment, ...prepared.env, ...spec.env };
-    const launch = await this.#launch([spec.owner], { ...argv, cwd: spec.cwd, env, holdsSandbox: contained !== undefined });
+    const launch = await this.#launch([spec.owner], { ...argv, cwd: spec.cwd, env, holdsSandbox });
     return launch.ok && contained !== undefined ? { ...launch, contained } : launch;
+  }
+
+  async #launchServer(owners: readonly [string, ...string[]], { directories, ...spec }: ServerLaunch): Promise<Launch> {
+    const prepared = await this.#containment.prepareServer(spec, directories);
+    if (!prepared.ok) return prepared;
+    const { argv, holdsSandbox = false } = prepared;
+    const env = { ...prepared.env, ...spec.env, ...(holdsSandbox ? { TMPDIR: '/tmp' } : {}) };
+    return await this.#launch(owners, { ...spec, ...argv, env, holdsSandbox });
   }
 
   /** The first owner is the one that main is told of; the group carries the marks of all, and of those they work for. */

@@ -5,16 +5,16 @@
  * sessions there are is bounded, and who was left alone the longest gives way.
  */
 import type { McpApi, McpCallRequest, McpCallResult, McpNews, McpOpenRequest } from '../../../shared/mcp-protocol.ts';
-import type { LaunchSpec, Launch } from '../process-group.ts';
+import type { Launch } from '../process-group.ts';
 import { SessionServers } from './session-servers.ts';
-import type { StdioStarter } from './stdio-server.ts';
+import type { ServerLaunch, StdioStarter } from './stdio-server.ts';
 
 export interface McpServersParts {
   readonly clientInfo: { readonly name: string; readonly version: string };
   /** What a server may inherit. */
   readonly environment: Readonly<Record<string, string>>;
   /** Starts a process group that carries the mark and belongs to the session, and tells main of it. */
-  readonly launch: (owner: string, mark: string, spec: LaunchSpec) => Promise<Launch>;
+  readonly launch: (owner: string, mark: string, spec: ServerLaunch) => Promise<Launch>;
   readonly sweep: StdioStarter['sweep'];
 }
 

@@ -18,11 +18,14 @@ const shownNoiseChars = 300;
 const exitNoticeMs = 300;
 const lastWordsMs = 100;
 
+/** With the directories of the session's workspace. */
+export type ServerLaunch = LaunchSpec & { readonly directories: readonly string[] };
+
 export interface StdioStarter {
   /** What a server may inherit. */
   readonly environment: Readonly<Record<string, string>>;
   /** Starts a process group whose members carry the mark, beside those of the session. */
-  readonly launch: (mark: string, spec: LaunchSpec) => Promise<Launch>;
+  readonly launch: (mark: string, spec: ServerLaunch) => Promise<Launch>;
   /** Ends what carries the mark, in its group or out of it. */
   readonly sweep: (mark: string) => Promise<void>;
 }
@@ -38,7 +41,7 @@ export async function startServer(spec: StdioSpec, directories: readonly string[
     throw new Error(`the program ${spec.command} was not found in the absolute directories of PATH that lie outside the workspace`);
   }
   const mark = `mcp-${randomUUID()}`;
-  const launch = await starter.launch(mark, { command, args: spec.args, cwd, env, stdin: 'pipe' });
+  const launch = await starter.launch(mark, { command, args: spec.args, cwd, env, stdin: 'pipe', directories });
   if (!launch.ok) throw new Error(`it could not be started: ${launch.spawnError}`);
   return new StdioServer(launch.group, () => starter.sweep(mark));
 }

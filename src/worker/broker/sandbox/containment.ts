@@ -8,7 +8,8 @@ import type { CommandSpec, SpawnFailure } from '../../../shared/broker-protocol.
 import { isInsideAny } from '../../../shared/path-inside.ts';
 import type { SandboxSettings, SandboxState } from '../../../shared/sandbox.ts';
 import type { Environment } from '../environment.ts';
-import type { Argv, NetworkCut } from '../network-cut.ts';
+import { type Argv, NetworkCut } from '../network-cut.ts';
+import type { LaunchSpec } from '../process-group.ts';
 import { Bubblewrap } from './bubblewrap.ts';
 import { CommandLimits } from './command-limits.ts';
 import { ControlFileWatch } from './control-file-watch.ts';
@@ -18,12 +19,19 @@ export interface ContainmentOptions {
   /** Absolute directories of this program's state and settings. */
   readonly own: readonly string[];
   readonly ambient: Environment;
-  readonly networkCut: NetworkCut;
-  readonly platform: NodeJS.Platform;
+  /** How networks are cut off without a sandbox; the system's own way by default. */
+  readonly networkCut?: NetworkCut | undefined;
+  readonly platform?: NodeJS.Platform;
 }
 
 export type Prepared =
-  | { readonly ok: true; readonly argv: Argv; readonly env: Readonly<Record<string, string>>; readonly contained?: ContainedCommand }
+  | {
+      readonly ok: true;
+      readonly argv: Argv;
+      readonly env: Readonly<Record<string, string>>;
+      readonly holdsSandbox?: true;
+      readonly contained?: ContainedCommand;
+    }
   | ({ readonly ok: false } & SpawnFailure);
 
 export interface ContainedCommand {
@@ -37,6 +45,7 @@ const notCut = 'ENOTSUP: the network of a command cannot be cut off on this syst
 
 export class Containment {
   readonly #options: ContainmentOptions;
+  readonly #networkCut: NetworkCut;
   readonly #bubblewrap: Bubblewrap;
   readonly #limits: CommandLimits;
   /** By owner: what stands in the place of `/tmp`, so that one command finds what an earlier one left there. */
@@ -44,7 +53,8 @@ export class Containment {
 
   constructor(options: ContainmentOptions) {
     this.#options = options;
-    const { platform, ambient, own, settings } = options;
+    const { platform = process.platform, ambient, own, settings } = options;
+    this.#networkCut = options.networkCut ?? new NetworkCut({ platform, searchPath: ambient['PATH'] });
     this.#bubblewrap = new Bubblewrap({ platform, ambient, own });
     this.#limits = new CommandLimits(settings);
   }
@@ -61,11 +71,11 @@ export class Containment {
   }
 
   async canCutNetwork(): Promise<boolean> {
-    return (await this.state()).kind === 'bubblewrap' || (await this.#options.networkCut.isPossible());
+    return (await this.state()).kind === 'bubblewrap' || (await this.#networkCut.isPossible());
   }
 
   async prepare(spec: CommandSpec): Promise<Prepared> {
-    const { settings, networkCut } = this.#options;
+    const { settings } = this.#options;
     const { roots } = spec;
     if (roots === undefined) return await this.#prepareOwn(spec);
     const network = spec.network === 'none' || settings.network === 'off' ? 'off' : 'on';
@@ -74,11 +84,10 @@ export class Containment {
     const found = settings.use === 'off' && !demanded ? undefined : await this.#bubblewrap.find();
     if (found?.ok === true) return await this.#contain({ ...spec, roots }, found.program, network);
     if (demanded) {
-      const why = found?.why ?? 'it is turned off';
-      return { ok: false, spawnCode: 'SANDBOX_UNAVAILABLE', spawnError: `commands must run in a sandbox, and there is none: ${why}` };
+      return missing(found?.why ?? 'it is turned off');
     }
     const limited = await this.#limits.wrapInside(argv);
-    const cut = network === 'off' ? await networkCut.wrap(limited) : limited;
+    const cut = network === 'off' ? await this.#networkCut.wrap(limited) : limited;
     if (cut === undefined) return { ok: false, spawnError: notCut };
     return { ok: true, argv: await this.#limits.wrap(spec.owner, cut), env: {} };
   }
@@ -93,8 +102,19 @@ export class Containment {
     await this.#limits.release(owner);
   }
 
+  /** An MCP server is the client's own program, with rights of its own; but where a sandbox is demanded it gets none without. */
+  async prepareServer({ command, args, cwd }: LaunchSpec, directories: readonly string[]): Promise<Prepared> {
+    const { use, network, writable } = this.#options.settings;
+    if (use !== 'required') return { ok: true, argv: { command, args }, env: {} };
+    const found = await this.#bubblewrap.find();
+    if (!found.ok) return missing(found.why);
+    const wish = { roots: directories, writable, tmp: undefined, spillDir: undefined, network };
+    const argv = await this.#bubblewrap.wrap({ command, args }, cwd, found.program, wish);
+    return { ok: true, argv, env: insideEnvironment(this.#options.ambient, writable), holdsSandbox: true };
+  }
+
   async #prepareOwn({ command, args, network }: CommandSpec): Promise<Prepared> {
-    const argv = network === 'none' ? await this.#options.networkCut.wrap({ command, args }) : { command, args };
+    const argv = network === 'none' ? await this.#networkCut.wrap({ command, args }) : { command, args };
     return argv === undefined ? { ok: false, spawnError: notCut } : { ok: true, argv, env: {} };
   }
 
@@ -109,6 +129,7 @@ export class Containment {
       ok: true,
       argv: await this.#limits.wrap(spec.owner, argv),
       env: insideEnvironment(this.#options.ambient, writable),
+      holdsSandbox: true,
       contained: { watch },
     };
   }
@@ -121,6 +142,10 @@ export class Containment {
     }
     return tmp;
   }
+}
+
+function missing(why: string): Prepared {
+  return { ok: false, spawnCode: 'SANDBOX_UNAVAILABLE', spawnError: `commands must run in a sandbox, and there is none: ${why}` };
 }
 
 /** Of programs that fail where they cannot write their cache, and where it lies in the home directory. */

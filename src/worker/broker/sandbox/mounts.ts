@@ -24,12 +24,14 @@ export interface MountWish {
 const everythingToRead = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
 
 export async function mountArguments(wish: MountWish, { hidden, shown }: HiddenPlaces): Promise<string[]> {
+  // The root of the file system would bring back all that is hidden: such a workspace can only be read.
+  const roots = wish.roots.filter((root) => root !== '/');
   const writable = (await Promise.all(wish.writable.map(placeAt))).flatMap((place) => place?.path ?? []);
-  const held = await Promise.all(wish.roots.map(heldArguments));
+  const held = await Promise.all(roots.map(heldArguments));
   const spill = wish.spillDir === undefined ? undefined : await placeAt(wish.spillDir);
   const isOpened = ({ path }: Place): boolean => isInsideAny(writable, path);
   const masks = hidden.filter((place) => !isOpened(place) && place.path !== '/tmp' && place.path !== '/var/tmp');
-  const masksWithin = masks.filter(({ path }) => isInsideAny(wish.roots, path));
+  const masksWithin = masks.filter(({ path }) => isInsideAny(roots, path));
   const masksAround = masks.filter((place) => !masksWithin.includes(place));
   return [
     ...everythingToRead,
@@ -38,7 +40,7 @@ export async function mountArguments(wish: MountWish, { hidden, shown }: HiddenP
     ...masksAround.flatMap(mask),
     ...shown.flatMap((path) => ['--ro-bind', path, path]),
     ...(spill === undefined ? [] : ['--ro-bind', spill.path, spill.path]),
-    ...wish.roots.flatMap(bind),
+    ...roots.flatMap(bind),
     ...masksWithin.flatMap(mask),
     ...held.flat(),
     ...writable.flatMap(bind),
@@ -47,7 +49,7 @@ export async function mountArguments(wish: MountWish, { hidden, shown }: HiddenP
 }
 
 function bind(path: string): string[] {
-  return ['--bind', path, path];
+  return ['--bind-try', path, path];
 }
 
 function mask({ path, isDirectory }: Place): string[] {

@@ -7,6 +7,7 @@ import type { Test } from 'tap';
 import type { JsonObject } from '../../../../../src/shared/errors.ts';
 import type { McpCallResult, McpOpenRequest, McpServerSpec, McpServerStatus, McpTimes } from '../../../../../src/shared/mcp-protocol.ts';
 import { markedProcesses } from '../../../../../src/shared/process-table.ts';
+import type { SandboxSettings } from '../../../../../src/shared/sandbox.ts';
 import { Broker } from '../../../../../src/worker/broker/broker.ts';
 
 export const serverMain = fileURLToPath(new URL('../../../../support/mcp-server-main.js', import.meta.url));
@@ -30,7 +31,7 @@ export interface McpRig {
 
 let calls = 0;
 
-export function mcpRig(t: Test): McpRig {
+export function mcpRig(t: Test, sandbox?: SandboxSettings): McpRig {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'dsh-acp-mcp-')));
   const groups = new Map<number, string>();
   const mark = `mark-${process.pid}-${Math.random().toString(36).slice(2)}`;
@@ -38,6 +39,7 @@ export function mcpRig(t: Test): McpRig {
     mark,
     ambient: { ...process.env, AMBIENT_TOKEN: 'ambient-canary-1' },
     withheldVariables: ['HARMLESS_LOOKING'],
+    ...(sandbox === undefined ? {} : { sandbox }),
     onGroupStarted: (pgid, owner) => groups.set(pgid, owner),
     onGroupEnded: (pgid) => groups.delete(pgid),
   });
