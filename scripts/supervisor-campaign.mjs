@@ -21,7 +21,7 @@ for (const argument of process.argv.slice(2)) {
 
 const { randomWith } = await import(join(root, 'build/test/support/subagent-campaign.js'));
 const { validateAgentFrame } = await import(join(root, 'build/test/support/acp-schema.js'));
-const { readEvents, residentMb } = await import(join(root, 'build/test/support/invariants.js'));
+const { readEvents } = await import(join(root, 'build/test/support/read-events.js'));
 const { assertLegalLog } = await import(join(root, 'build/test/unit/worker/agent/legal-log.js'));
 const { markedProcesses } = await import(join(root, 'build/src/shared/process-table.js'));
 
@@ -182,6 +182,11 @@ function serverPid() {
   return Number(readFileSync(`/proc/${client.child.pid}/task/${client.child.pid}/children`, 'utf8').trim().split(' ')[0]);
 }
 
+/** Resident memory of the supervisor, in MB. */
+function residentMb() {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${client.child.pid}/status`, 'utf8'))?.[1]) / 1024;
+}
+
 function figures(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const at = (part) => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0).toFixed(0);
@@ -195,7 +200,7 @@ try {
   const start = performance.now();
   await answered(client.ask('initialize', { protocolVersion: 1, clientCapabilities: {} }));
   const fdsBefore = readdirSync(`/proc/${client.child.pid}/fd`).length;
-  const rssBefore = residentMb(client.child.pid);
+  const rssBefore = residentMb();
   const workers = Promise.all(Array.from({ length: options.sessions }, worker));
   workers.catch(() => undefined);
   while (kills < options.kills) {
@@ -216,7 +221,7 @@ try {
   }
   stop = true;
   await workers;
-  const rss = residentMb(client.child.pid);
+  const rss = residentMb();
   const fds = readdirSync(`/proc/${client.child.pid}/fd`).length;
   if (fds > fdsBefore) complain(`the supervisor has ${fds} descriptors, ${fdsBefore} before`);
   if (client.ended) complain('the connection was dropped');

@@ -5,19 +5,20 @@
  * each request has had exactly one response; no process is left; every log is read whole and obeys the rules of a log; no lock is left
  * behind; nothing a client saw holds a stack.
  */
-import { closeSync, existsSync, fstatSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import type { LogEvent } from '../../src/shared/events.ts';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
 import { markedProcesses } from '../../src/shared/process-table.ts';
-import { readLog } from '../../src/worker/log/log-reader.ts';
 import { assertLegalLog } from '../unit/worker/agent/legal-log.ts';
 import { ModelServer, type ModelServerOptions } from './model-server.ts';
+import { readEvents } from './read-events.ts';
 import { type Frame, type ServerOptions, ServerProcess } from './server-process.ts';
+
+export { readEvents } from './read-events.ts';
 
 const saboteurMain = fileURLToPath(new URL('./serve-main.js', import.meta.url));
 
@@ -175,18 +176,6 @@ class Rig implements FaultRig {
       'no lock and no draft is left',
     );
   }
-}
-
-/** All events of a stored log; throws for one that is damaged. A torn tail is left out. */
-export async function readEvents(path: string): Promise<LogEvent[]> {
-  const events: LogEvent[] = [];
-  const fd = openSync(path, 'r');
-  try {
-    await readLog({ fd, path, size: fstatSync(fd).size }, (event) => void events.push(event));
-  } finally {
-    closeSync(fd);
-  }
-  return events;
 }
 
 export function logPath(server: ServerProcess, sessionId: string): string {

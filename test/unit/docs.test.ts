@@ -39,6 +39,7 @@ const pages = [
   'docs/run-outputs.md',
   'docs/runner.md',
   'docs/subagents.md',
+  'docs/supervisor.md',
   'docs/telemetry.md',
   'examples/README.md',
 ];
