@@ -117,6 +117,16 @@ async function answered({ id, answer }) {
   return frame;
 }
 
+/** Asked until it is answered: a request of which three processes died gets an error that says so. Any other error is wrong. */
+async function done(method, params) {
+  for (;;) {
+    const { result, error } = await answered(client.ask(method, params));
+    count(`${method}${error === undefined ? '' : ' cut'}`);
+    if (error === undefined) return result;
+    if (error.data?.code !== 'SERVER_RESTARTED') throw new Error(`${method}: ${JSON.stringify(error)}`);
+  }
+}
+
 const sessions = new Set();
 /** What was asked, by its token: the session, and whether it was done. */
 const prompts = new Map();
@@ -124,10 +134,9 @@ let stop = false;
 let tokens = 0;
 
 async function newSession() {
-  const { result, error } = await answered(client.ask('session/new', { cwd: work, mcpServers: [] }));
-  if (error !== undefined) throw new Error(`session/new: ${JSON.stringify(error)}`);
-  sessions.add(result.sessionId);
-  return result.sessionId;
+  const { sessionId } = await done('session/new', { cwd: work, mcpServers: [] });
+  sessions.add(sessionId);
+  return sessionId;
 }
 
 function promptText(token) {
@@ -146,19 +155,12 @@ async function worker() {
   while (!stop) {
     const dice = random();
     if (dice < 0.06) {
-      const closed = await answered(client.ask('session/close', { sessionId: session }));
-      if (closed.error !== undefined) complain(`session/close: ${JSON.stringify(closed.error)}`);
-      for (;;) {
-        const { error } = await answered(client.ask('session/load', { sessionId: session, cwd: work, mcpServers: [] }));
-        count(error === undefined ? 'loads' : 'loads cut');
-        if (error === undefined) break;
-        if (error.data?.code !== 'SERVER_RESTARTED') throw new Error(`session/load: ${JSON.stringify(error)}`);
-      }
+      await done('session/close', { sessionId: session });
+      await done('session/load', { sessionId: session, cwd: work, mcpServers: [] });
     } else if (dice < 0.12) {
       session = await newSession();
     } else if (dice < 0.16) {
-      const { error } = await answered(client.ask('session/list', {}));
-      if (error !== undefined) complain(`session/list: ${JSON.stringify(error)}`);
+      await done('session/list', {});
     } else await onePrompt(session);
   }
 }
@@ -240,7 +242,7 @@ try {
   console.log(
     `${kills} kills in ${((performance.now() - start) / 1000).toFixed(0)} s; ${sessions.size} sessions, ${client.ids.size} requests`,
   );
-  console.log(`prompts: ${[...outcomes].map(([word, times]) => `${word} ${times}`).join(', ')}`);
+  console.log(`answers: ${[...outcomes].map(([word, times]) => `${word} ${times}`).join(', ')}`);
   console.log(`from death to the first answer of the next process: ${figures(times)}`);
   console.log(`supervisor: ${rssBefore.toFixed(0)} MB at the start, ${rss.toFixed(0)} MB at the end`);
 } catch (error) {

@@ -69,8 +69,12 @@ async function load(line: CommandLine): Promise<LoadedConfig> {
 async function serveCommand(line: CommandLine): Promise<number> {
   // Together: an editor waits for both.
   const supervised = takeSupervised(process.env);
-  const [loaded, { runServer }] = await Promise.all([load(line), import('./cli/serve-command.ts')]);
+  // A supervisor needs nothing of a server, and stays small without it.
+  const asked = line.flags.get('supervise') ?? process.env['DSH_ACP_SUPERVISE'];
+  const module = supervised === undefined && asked === 'on' ? undefined : import('./cli/serve-command.ts');
+  const [loaded] = await Promise.all([load(line), module]);
   if (loaded.config.supervise && supervised === undefined) return await (await import('./cli/supervise-command.ts')).runSupervised(loaded);
+  const { runServer } = await (module ?? import('./cli/serve-command.ts'));
   return await runServer(loaded, { handStarted: !line.named && process.stdin.isTTY, keys: await keyStore(), supervised });
 }
 

@@ -39,6 +39,10 @@ export function leavingAnswer(request: OpenRequest): string {
   return errorLine(request.id, 'SHUTTING_DOWN', 'The input has ended, so the server takes no new work.');
 }
 
+export function doubleError(id: unknown): string {
+  return errorLine(id, 'INVALID_REQUEST', 'Invalid request: a request with this id is still open.');
+}
+
 export function wordsOf({ code, signal }: ChildEnd): string {
   return signal === null ? `ended with code ${String(code)}` : `was ended by ${signal}`;
 }

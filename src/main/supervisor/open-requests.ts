@@ -16,6 +16,8 @@ export interface OpenRequest {
   readonly repeatable: boolean;
   /** Of a request that opens a session: what opens it again, as JSON. */
   readonly resume: string | undefined;
+  /** Of one that makes a session: the id that it shall have. */
+  readonly madeId?: string;
   /** How many processes have been given it. */
   tries: number;
   /** The client wants it ended. */
@@ -24,7 +26,9 @@ export interface OpenRequest {
   shown: boolean;
 }
 
-export type NewRequest = Pick<OpenRequest, 'id' | 'method' | 'sessionId' | 'ownKey' | 'repeatable' | 'resume'> & { readonly line: string };
+export type NewRequest = Pick<OpenRequest, 'id' | 'method' | 'sessionId' | 'ownKey' | 'repeatable' | 'resume' | 'madeId'> & {
+  readonly line: string;
+};
 
 /** UTF-16 units of all lines that are kept for asking again. */
 const mostKept = 32 * 1024 * 1024;

@@ -5,9 +5,32 @@
 import { v7 as uuidv7 } from 'uuid';
 import { supervisorMeta } from '../../shared/supervised.ts';
 import { extensionName } from '../acp/meta/extension.ts';
-import { isPlain, lineWithMeta, type LooseFrame, member } from './frames.ts';
+import { isNestedDeeperThan } from '../transport/nesting-limit.ts';
+import { isPlain, lineWithMeta, type LooseFrame, member, parseFrame } from './frames.ts';
 import { openingMethods, resumeOf } from './known-sessions.ts';
 import type { NewRequest } from './open-requests.ts';
+
+/** What a line of the client is to a supervisor. `noise` is whatever the server answers, or not, without our help. */
+export type ClientLine =
+  | { readonly kind: 'noise' }
+  | { readonly kind: 'answer'; readonly frame: LooseFrame }
+  | { readonly kind: 'notification'; readonly frame: LooseFrame }
+  | { readonly kind: 'request'; readonly frame: LooseFrame & { readonly method: string } };
+
+/** As the server has it; what is deeper it refuses, whatever it is. */
+const deepestFrame = 1000;
+
+export function readLine(line: string): ClientLine {
+  const frame = isNestedDeeperThan(line, deepestFrame) ? undefined : parseFrame(line);
+  if (frame === undefined) return { kind: 'noise' };
+  const { id, method } = frame;
+  if (method === undefined) return { kind: id === undefined ? 'noise' : 'answer', frame };
+  if (typeof method !== 'string') return { kind: 'noise' };
+  if (id === undefined) return { kind: 'notification', frame };
+  return id === null || typeof id === 'string' || Number.isFinite(id)
+    ? { kind: 'request', frame: { ...frame, method } }
+    : { kind: 'noise' };
+}
 
 /** @param newKey makes an idempotence key that no client would use */
 export function readRequest(frame: LooseFrame & { readonly method: string }, line: string, newKey: () => string): NewRequest {
@@ -30,8 +53,15 @@ export function readRequest(frame: LooseFrame & { readonly method: string }, lin
     case 'session/new':
     case 'session/fork': {
       // With its id said, asking again replaces what the first try has left.
-      const named = lineWithMeta(frame, supervisorMeta, { sessionId: uuidv7() });
-      return { ...request, repeatable: named !== undefined, ownKey: false, line: named ?? line };
+      const madeId = uuidv7();
+      const named = lineWithMeta(frame, supervisorMeta, { sessionId: madeId });
+      return {
+        ...request,
+        ...(named === undefined ? {} : { madeId }),
+        repeatable: named !== undefined,
+        ownKey: false,
+        line: named ?? line,
+      };
     }
     default:
       return { ...request, repeatable: !method.startsWith('_session/'), ownKey: false, line };

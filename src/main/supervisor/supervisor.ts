@@ -6,13 +6,12 @@
  * log says whether it never began, has ended, or was cut in the middle.
  */
 import { randomUUID } from 'node:crypto';
-import { isNestedDeeperThan } from '../transport/nesting-limit.ts';
-import { answerAtDeath, cutTurnError, givenUpError, leavingAnswer } from './answers.ts';
-import { errorLine, type LooseFrame, member, parseFrame } from './frames.ts';
+import { answerAtDeath, cutTurnError, doubleError, givenUpError, leavingAnswer } from './answers.ts';
+import { type LooseFrame, member, parseFrame } from './frames.ts';
 import { type Held, type KnownSession, KnownSessions } from './known-sessions.ts';
 import { type OpenRequest, OpenRequests } from './open-requests.ts';
 import { OutputScanner } from './output-scanner.ts';
-import { readRequest } from './read-request.ts';
+import { readLine, readRequest } from './read-request.ts';
 import type { ChildEnd } from './server-child.ts';
 import { ServerRequests } from './server-requests.ts';
 import { ShownCards } from './shown-cards.ts';
@@ -39,8 +38,6 @@ const privatePrefix = 'dsh-acp-supervisor/';
 const eagerOpenings = 4;
 /** UTF-16 units of lines that wait for their sessions; beyond them the client's input waits. */
 const mostHeld = 1024 * 1024;
-/** As the server has it; what is deeper it refuses, whatever it is. */
-const deepestFrame = 1000;
 
 export class Supervisor {
   readonly #parts: SupervisorParts;
@@ -60,6 +57,8 @@ export class Supervisor {
   #waiting: Waiting[] = [];
   #again: OpenRequest[] = [];
   #eager: KnownSession[] = [];
+  /** Sessions that a process may have made, and nobody has been told of. */
+  #unwanted: string[] = [];
   #held = 0;
   #count = 0;
 
@@ -82,14 +81,13 @@ export class Supervisor {
 
   /** A line of the client, without its LF. */
   fromClient(line: string): void {
-    const frame = isNestedDeeperThan(line, deepestFrame) ? undefined : parseFrame(line);
-    if (frame === undefined || (frame.method === undefined && frame.id === undefined)) this.#pass({ sessionId: undefined, line });
-    else if (frame.method === undefined) this.#answered(frame);
-    else if (typeof frame.method !== 'string' || !isId(frame.id)) this.#pass({ sessionId: undefined, line });
-    else if (frame.id === undefined) this.#notified(frame, line);
-    else if (this.#requests.has(frame.id)) this.#refuseDouble(frame.id);
+    const read = readLine(line);
+    if (read.kind === 'noise') this.#pass({ sessionId: undefined, line });
+    else if (read.kind === 'answer') this.#answered(read.frame);
+    else if (read.kind === 'notification') this.#notified(read.frame, line);
+    else if (this.#requests.has(read.frame.id)) this.#line(doubleError(read.frame.id));
     else {
-      const request = this.#requests.add(readRequest({ ...frame, method: frame.method }, line, () => this.#newKey()));
+      const request = this.#requests.add(readRequest(read.frame, line, () => this.#newKey()));
       this.#pass({ sessionId: request.sessionId, line: request.line ?? line, request });
     }
   }
@@ -110,6 +108,7 @@ export class Supervisor {
       if (request.sessionId !== undefined) this.#closeCards(request.sessionId);
       const answer = answerAtDeath(request, end);
       if (answer === undefined) this.#again.push(request);
+      else if (request.madeId !== undefined) this.#unwanted.push(request.madeId);
       this.#tell(answer);
     }
   }
@@ -142,6 +141,8 @@ export class Supervisor {
       this.#pass({ sessionId: request.sessionId, line: request.line ?? '', request });
     }
     for (const waiting of this.#waiting.splice(0)) this.#pass(waiting);
+    for (const sessionId of this.#unwanted) this.#askOwn('session/delete', JSON.stringify({ sessionId }), () => undefined);
+    this.#unwanted = [];
     for (let begun = 0; begun < eagerOpenings; begun += 1) this.#openNextEager();
     this.#parts.onRegulate();
   }
@@ -169,10 +170,6 @@ export class Supervisor {
   #answered(frame: LooseFrame): void {
     const line = this.#asked.incoming(frame);
     if (line !== undefined) this.#server?.send(line);
-  }
-
-  #refuseDouble(id: unknown): void {
-    this.#line(errorLine(id, 'INVALID_REQUEST', 'Invalid request: a request with this id is still open.'));
   }
 
   /** On to the server: behind the opening of its session, where that was lost. */
@@ -284,10 +281,6 @@ export class Supervisor {
   #line(line: string): void {
     this.#parts.toClient(`${line}\n`);
   }
-}
-
-function isId(id: unknown): boolean {
-  return id === undefined || id === null || typeof id === 'string' || Number.isFinite(id);
 }
 
 /** As JSON. */

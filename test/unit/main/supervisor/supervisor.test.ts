@@ -177,6 +177,12 @@ void t.test('a new session is asked for under one id, however often, and a clien
   rig.restart();
   rig.answers('initialize');
   t.same(rig.server.at(-1).params._meta, first);
+  rig.supervisor.fromClient(JSON.stringify({ jsonrpc: '2.0', method: '$/cancel_request', params: { requestId: 1 } }));
+  rig.restart();
+  t.match(rig.answersTo(1), [{ error: { code: -32800 } }]);
+  rig.answers('initialize');
+  const { sessionId } = first['dsh-acp/supervisor'];
+  t.match(rig.server.at(-1), { method: 'session/delete', params: { sessionId } }, 'one that nobody is told of does not stay');
 });
 
 void t.test('requests of two processes have ids that differ, and what the client answers late goes nowhere', async (t) => {
