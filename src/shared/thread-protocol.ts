@@ -93,7 +93,10 @@ export interface ThreadPorts {
   readonly data: MessagePort;
   readonly control: MessagePort;
   readonly broker: MessagePort;
-  /** Two Int32: one that the thread increments every {@link heartbeatMs} while it has turns, and with it the KB of its heap and buffers. */
+  /**
+   * Three Int32: one that the thread increments every {@link heartbeatMs} while it has turns, with it the KB of its heap and buffers,
+   * and the number that the system gave the thread, or 0.
+   */
   readonly heartbeat: SharedArrayBuffer;
 }
 

@@ -9,6 +9,8 @@ import type { PendingPrompt } from './pending-prompt.ts';
 
 /** How long a turn that has been answered `cancelled` may still take to unwind on a thread that is alive. */
 const unwindMs = 5000;
+/** How long the end of a thread is waited for before the prompt is answered. */
+const endMs = 1000;
 
 /**
  * Asks the thread to end the turn; after `cancelGraceMs` answers `cancelled` whatever the thread does. A thread whose
@@ -25,7 +27,8 @@ export async function cancelRunningTurn(
   attached.call((api) => api.cancel(requestId)).catch(() => undefined);
   if (await settlesWithin(prompt, parts.config.cancelGraceMs)) return;
   const alive = attached.lane.heartbeat !== beat;
-  if (!alive) await parts.threads.terminate(attached.lane.threadId);
+  // Not for as long as that takes: a thread may be held by what the system does not let go.
+  if (!alive) await Promise.race([parts.threads.terminate(attached.lane.threadId), new Promise((resolve) => setTimeout(resolve, endMs).unref())]);
   prompt.settleCancelled();
   if (alive) await endIfStillRunning(prompt, attached, parts.threads);
 }

@@ -16,6 +16,7 @@ import type { FrameWriter } from '../transport/frame-writer.ts';
 import { AttachedSession, type Departure } from './attached-session.ts';
 import { paceCompiler } from './compiler-pace.ts';
 import { Completions } from './completions.ts';
+import { endThreadChildren } from './end-thread-children.ts';
 import { hostBeside } from './host-beside.ts';
 import { LostCalls } from './lost-calls.ts';
 import { spareTaskName } from './placement.ts';
@@ -125,15 +126,27 @@ export class SessionThreads {
   /** Ends the thread under its sessions; each of them departs as lost. */
   async terminate(threadId: number): Promise<void> {
     const worker = [...this.#workers].find((one) => one.threadId === threadId);
+    const freed = this.#freeSoon([this.lanes.get(threadId)]);
     await worker?.terminate();
+    freed();
+  }
+
+  /** A thread that waits for a child in one piece of work ends only when the child has. */
+  #freeSoon(lanes: Iterable<ThreadLane | undefined>): () => void {
+    const timer = setInterval(() => {
+      for (const lane of lanes) if (lane !== undefined) endThreadChildren(lane.osThreadId);
+    }, freeAfterMs);
+    return () => clearInterval(timer);
   }
 
   /** Ends all threads and fulfils when every one of them has exited. Sessions should have left before. */
   async close(): Promise<void> {
     this.#closing = true;
     this.#trackWorkers();
+    const freed = this.#freeSoon([...this.lanes.values()]);
     await this.#pool.destroy();
     await Promise.all(this.#exits.values());
+    freed();
     for (const lane of this.lanes.values()) lane.close();
   }
 
@@ -254,6 +267,9 @@ export class SessionThreads {
     }
   }
 }
+
+/** A thread that is ended and does not end by itself. */
+const freeAfterMs = 250;
 
 /** `threadEnded` tells a session that broke its thread from one that found none in time. */
 function endedWhileAttaching(how: Departure): ServerError {

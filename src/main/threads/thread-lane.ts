@@ -60,6 +60,11 @@ export class ThreadLane {
     return Atomics.load(this.#heartbeat, 0);
   }
 
+  /** As the system numbers the thread; `0` when it is not known. */
+  get osThreadId(): number {
+    return this.#heartbeat.length < 3 ? 0 : Atomics.load(this.#heartbeat, 2);
+  }
+
   /** Heap and buffers of the thread when its heart last beat, in bytes; what grows while it stands still is not in it. */
   get memoryBytes(): number {
     return this.#heartbeat.length < 2 ? 0 : 1024 * Atomics.load(this.#heartbeat, 1);

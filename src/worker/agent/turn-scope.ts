@@ -25,6 +25,7 @@ export class TurnScope {
   readonly #abort = new AbortController();
   #reason: TurnEndReason | undefined;
   #text: string | undefined;
+  #isFit = false;
   /** The step that is being prepared or runs, from 1. */
   step = 0;
   /** Set once a summary was tried and failed: the next steps must not pay for the same attempt again. */
@@ -71,6 +72,11 @@ export class TurnScope {
     return this.#text;
   }
 
+  /** The conversation has been cut to what may be held: from now on it is the turn that grows. */
+  noteFit(): void {
+    this.#isFit = true;
+  }
+
   /** Says whether this reason is the one. */
   end(reason: TurnEndReason): boolean {
     if (this.#reason !== undefined) return false;
@@ -112,7 +118,8 @@ export class TurnScope {
       this.#context.ledger.apply(logged);
       this.#context.instructions?.observe(logged);
       if (logged.type === 'assistant/message' && logged.data.text !== '') this.#text = logged.data.text;
-      if (this.#context.memory.isOver) this.end(errorReason(this.#context.memory.excess()));
+      // Before that an earlier turn is being closed, and what is too large not yet cut.
+      if (this.#isFit && this.#context.memory.isOver) this.end(errorReason(this.#context.memory.excess()));
       return logged;
     } catch (error) {
       this.end(errorReason(error));

@@ -5,6 +5,7 @@
 import type { JsonValue } from '../../shared/errors.ts';
 import type { EventData, EventInput, PromptBlock, TurnEndReason, TurnUsage } from '../../shared/events.ts';
 import type { Budget } from '../../shared/session-options.ts';
+import { fitMemory } from '../memory/history-memory.ts';
 import type { AgentContext } from './agent-context.ts';
 import { contextUse, sessionCost } from './context-use.ts';
 import { errorReason } from './end-reason.ts';
@@ -53,6 +54,8 @@ export async function runTurn(context: AgentContext, scope: TurnScope, work: Tur
   try {
     closeEarlierTurn(context, scope);
     scope.record({ type: 'turn/start', data: startOf(scope) });
+    fitMemory(context, scope);
+    scope.noteFit();
     const { prompt } = work;
     if (prompt !== undefined) {
       scope.record({

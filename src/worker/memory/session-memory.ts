@@ -43,7 +43,7 @@ export class SessionMemory {
     const [part, bytes] = this.#largest();
     const limit = `${Math.round(this.limitBytes / mebibyte)} MB`;
     const message = `The session came to hold more than ${limit} (max_session_mb), most of it in its ${partWords[part]} (${Math.round(bytes / mebibyte)} MB).`;
-    return new ServerError('SESSION_MEMORY', message, { data: { part, limitBytes: this.limitBytes } });
+    return new ServerError('SESSION_MEMORY', message);
   }
 
   #largest(): readonly [MemoryPart, number] {

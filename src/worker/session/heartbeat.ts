@@ -2,15 +2,20 @@
  * The thread's sign of life for main's watchdog, and how much memory it holds: a counter and a size in shared memory, bumped by a timer while turns run. A thread
  * whose event loop stands still stops bumping; an idle thread has no timer at all.
  */
+import { readlinkSync } from 'node:fs';
 import { heartbeatMs } from '../../shared/thread-protocol.ts';
 import { threadMemoryKb } from '../memory/thread-memory.ts';
 
 export class Heartbeat {
-  readonly buffer = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+  readonly buffer = new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT);
   readonly #beat = new Int32Array(this.buffer);
   readonly #listeners = new Set<() => void>();
   #turns = 0;
   #timer: NodeJS.Timeout | undefined;
+
+  constructor() {
+    Atomics.store(this.#beat, 2, osThreadId());
+  }
 
   turnStarted(): void {
     this.#turns += 1;
@@ -36,5 +41,14 @@ export class Heartbeat {
     Atomics.add(this.#beat, 0, 1);
     Atomics.store(this.#beat, 1, threadMemoryKb());
     for (const onBeat of this.#listeners) onBeat();
+  }
+}
+
+/** How the system numbers the thread that calls; `0` where it does not say. */
+function osThreadId(): number {
+  try {
+    return Number(/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1] ?? 0);
+  } catch {
+    return 0; // Only Linux says it.
   }
 }
