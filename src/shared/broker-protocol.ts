@@ -24,7 +24,7 @@ export interface CommandSpec {
    * programs of our own, which are kept in nothing.
    */
   readonly roots?: readonly string[];
-  /** `required`: without a sandbox it is not started, whatever the settings say. */
+  /** `required`: without a sandbox it is not started, where the settings would let it, too. */
   readonly sandbox?: 'required';
   /** How much of each stream is kept in memory: the head and the tail together. */
   readonly keepBytes: number;

@@ -41,7 +41,7 @@ export interface PolicyRule {
   readonly providers?: readonly string[];
   /** What an allowed command may reach: `none` cuts its network off, and denies it where that cannot be done. */
   readonly network?: 'any' | 'none';
-  /** `required` denies an allowed command where it cannot run in a sandbox, whatever the server's own setting is. */
+  /** `required` denies an allowed command where it cannot run in a sandbox; with the server's own setting at `off` always. */
   readonly sandbox?: 'required';
 }
 

@@ -214,6 +214,13 @@ t.test('git works in the workspace, and what it runs for others cannot be change
   t.same(held.text.match(/held/g)?.length, attacks.length, held.text);
   t.equal(readFileSync(join(work, '.git/config'), 'utf8'), before);
   t.equal(readFileSync(join(work, '.mcp.json'), 'utf8'), '{}');
+  const opened = makeScene(t, { writable: [join(work, '.git/config')] });
+  const place = { cwd: work, roots: [work] };
+  t.match(
+    await opened.run('git config user.name me && ! echo x > .git/hooks/x', place),
+    { exitCode: 0 },
+    'what the settings open can be changed',
+  );
   const made = await run('echo x > .envrc; mkdir -p .vscode; echo x > .vscode/tasks.json');
   t.same(new Set(made.controlFiles), new Set([join(work, '.envrc'), join(work, '.vscode')]), 'what was not there can be made, and is told');
   t.same(readdirSync(work).toSorted(), ['.envrc', '.git', '.github', '.mcp.json', '.vscode', 'a'], 'nothing of the sandbox is left');

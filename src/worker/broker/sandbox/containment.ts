@@ -81,7 +81,7 @@ export class Containment {
     const network = spec.network === 'none' || settings.network === 'off' ? 'off' : 'on';
     const demanded = settings.use === 'required' || spec.sandbox === 'required';
     const argv = { command: spec.command, args: spec.args };
-    const found = settings.use === 'off' && !demanded ? undefined : await this.#bubblewrap.find();
+    const found = settings.use === 'off' ? undefined : await this.#bubblewrap.find();
     if (found?.ok === true) return await this.#contain({ ...spec, roots }, found.program, network);
     if (demanded) {
       return missing(found?.why ?? 'it is turned off');

@@ -27,9 +27,9 @@ export async function mountArguments(wish: MountWish, { hidden, shown }: HiddenP
   // The root of the file system would bring back all that is hidden: such a workspace can only be read.
   const roots = wish.roots.filter((root) => root !== '/');
   const writable = (await Promise.all(wish.writable.map(placeAt))).flatMap((place) => place?.path ?? []);
-  const held = await Promise.all(roots.map(heldArguments));
   const spill = wish.spillDir === undefined ? undefined : await placeAt(wish.spillDir);
   const isOpened = ({ path }: Place): boolean => isInsideAny(writable, path);
+  const held = await Promise.all(roots.map((root) => heldArguments(root, isOpened)));
   const masks = hidden.filter((place) => !isOpened(place) && place.path !== '/tmp' && place.path !== '/var/tmp');
   const masksWithin = masks.filter(({ path }) => isInsideAny(roots, path));
   const masksAround = masks.filter((place) => !masksWithin.includes(place));
@@ -43,7 +43,17 @@ export async function mountArguments(wish: MountWish, { hidden, shown }: HiddenP
     ...roots.flatMap(bind),
     ...masksWithin.flatMap(mask),
     ...held.flat(),
-    ...writable.flatMap(bind),
+    // What a root holds anyway needs no mount: a file that is one cannot be replaced.
+    ...writable
+      .filter(
+        (path) =>
+          !isInsideAny(roots, path) ||
+          isInsideAny(
+            masks.map((place) => place.path),
+            path,
+          ),
+      )
+      .flatMap(bind),
     ...masks.filter(({ isDirectory }) => isDirectory).flatMap(({ path }) => ['--remount-ro', path]),
   ];
 }
@@ -60,11 +70,11 @@ function mask({ path, isDirectory }: Place): string[] {
  * Holds what in a root other programs trust. What holds something is bound onto itself: a directory that is a mount cannot be moved
  * out of the way. A file that is not there cannot be held without making it: see {@link ControlFileWatch}.
  */
-async function heldArguments(root: string): Promise<string[]> {
+async function heldArguments(root: string, isOpened: (place: Place) => boolean): Promise<string[]> {
   const git = await gitPlaces(root);
   const places = (await Promise.all(controlPlaces.map((name) => heldPlace(root, name)))).filter((place) => place !== undefined);
   const pinned = new Set([...git.pinned, ...places.flatMap(({ path }) => waysTo(root, path))]);
-  const held = [...git.held, ...places].map(({ path }) => path);
+  const held = [...git.held, ...places].filter((place) => !isOpened(place)).map(({ path }) => path);
   await Promise.all(git.keptEmpty.map((path) => mkdir(path).catch(() => undefined)));
   return [
     ...[...new Set([...git.writable, ...[...pinned].sort((a, b) => a.length - b.length)])].flatMap(bind),
