@@ -206,7 +206,7 @@ try {
   const workers = Promise.all(Array.from({ length: options.sessions }, worker));
   workers.catch(() => undefined);
   while (kills < options.kills) {
-    await Promise.race([delay(50 + random() * random() * 10_000), workers]);
+    await Promise.race([delay(50 + random() * random() * 4_000), workers]);
     const pid = serverPid();
     if (!(pid > 0)) continue; // Between two processes.
     const killed = performance.now();
@@ -218,7 +218,13 @@ try {
     if (random() < 0.25) {
       served.catch((error) => complain(error.message));
       await delay(random() * 1500);
-    } else times.push(await Promise.race([served, workers]));
+    } else {
+      times.push(await Promise.race([served, workers]));
+      // Else, on a slow machine, each kill would come before anything is done.
+      const before = prompts.size;
+      const until = performance.now() + 20_000;
+      while (prompts.size === before && performance.now() < until) await Promise.race([delay(20), workers]);
+    }
     if (kills % 20 === 0) console.log(`${kills} kills, ${prompts.size} prompts`);
   }
   stop = true;

@@ -17,6 +17,8 @@ export interface KnownSession {
   readonly resume: string;
   /** `lost` with the process it was open in, until something asks for it. */
   state: 'open' | 'lost' | 'opening';
+  /** The process has been asked to open it. */
+  isAsked: boolean;
   /** A process that dies would leave something of it: its lock, commands, MCP servers. So is each but one that is new and idle. */
   active: boolean;
   /** What waits for it to be open again, in order. */
@@ -52,7 +54,14 @@ export class KnownSessions {
     this.forget(id);
     // A fork and a new session have an id that their request does not know.
     const resume = `{"sessionId":${JSON.stringify(id)},${request.resume.slice(1)}`;
-    this.#byId.set(id, { id, resume, state: 'open', active: request.method !== 'session/new' || hasServers(resume), held: [] });
+    this.#byId.set(id, {
+      id,
+      resume,
+      state: 'open',
+      isAsked: false,
+      active: request.method !== 'session/new' || hasServers(resume),
+      held: [],
+    });
     this.#kept += resume.length;
     for (const [oldest] of this.#byId) {
       if (this.#kept <= this.#mostKept) break;
@@ -71,6 +80,7 @@ export class KnownSessions {
     const active: KnownSession[] = [];
     for (const session of this.#byId.values()) {
       session.state = 'lost';
+      session.isAsked = false;
       session.held.length = 0;
       if (session.active) active.push(session);
       session.active = false;

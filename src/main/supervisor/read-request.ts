@@ -5,7 +5,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { supervisorMeta } from '../../shared/supervised.ts';
 import { extensionName } from '../acp/meta/extension.ts';
-import { isNestedDeeperThan } from '../transport/nesting-limit.ts';
+import { isNestedDeeperThan } from '../../shared/framing/nesting-limit.ts';
 import { isPlain, lineWithMeta, type LooseFrame, member, parseFrame } from './frames.ts';
 import { openingMethods, resumeOf } from './known-sessions.ts';
 import type { NewRequest } from './open-requests.ts';

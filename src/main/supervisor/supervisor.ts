@@ -34,8 +34,8 @@ interface Waiting extends Held {
 }
 
 const privatePrefix = 'dsh-acp-supervisor/';
-/** Sessions that are opened again though nobody has asked for them, at a time. */
-const eagerOpenings = 4;
+/** Sessions that are opened again at a time: more at once would only be slower together. */
+const mostOpenings = 4;
 /** UTF-16 units of lines that wait for their sessions; beyond them the client's input waits. */
 const mostHeld = 1024 * 1024;
 
@@ -57,6 +57,8 @@ export class Supervisor {
   #waiting: Waiting[] = [];
   #again: OpenRequest[] = [];
   #eager: KnownSession[] = [];
+  #wanted: KnownSession[] = [];
+  #openings = 0;
   /** Sessions that a process may have made, and nobody has been told of. */
   #unwanted: string[] = [];
   #held = 0;
@@ -100,6 +102,8 @@ export class Supervisor {
     // Requests among them are in the list below; a cancel has left its mark there.
     this.#waiting = [];
     this.#held = 0;
+    this.#wanted = [];
+    this.#openings = 0;
     for (const line of this.#asked.withdrawAll()) this.#line(line);
     for (const id of this.#sessions.ids()) this.#closeCards(id);
     this.#eager = this.#sessions.loseAll();
@@ -127,6 +131,7 @@ export class Supervisor {
       this.#line(leavingAnswer(request));
     }
     this.#eager = [];
+    this.#wanted = [];
   }
 
   #newKey(): string {
@@ -141,18 +146,18 @@ export class Supervisor {
       this.#pass({ sessionId: request.sessionId, line: request.line ?? '', request });
     }
     for (const waiting of this.#waiting.splice(0)) this.#pass(waiting);
-    for (const sessionId of this.#unwanted) this.#askOwn('session/delete', JSON.stringify({ sessionId }), () => undefined);
-    this.#unwanted = [];
-    for (let begun = 0; begun < eagerOpenings; begun += 1) this.#openNextEager();
+    for (const sessionId of this.#unwanted.splice(0)) this.#askOwn('session/delete', JSON.stringify({ sessionId }), () => undefined);
+    this.#openNext();
     this.#parts.onRegulate();
   }
 
-  /** Children of a dead server run on until its session is opened again: so those that were at work are, unasked. */
-  #openNextEager(): void {
-    const session = this.#eager.pop();
-    if (session === undefined) return;
-    if (session.state === 'lost') this.#reopen(session, () => this.#openNextEager());
-    else this.#openNextEager();
+  /** Sessions that something waits for first; then those that were at work, though nobody has asked: they keep their locks. */
+  #openNext(): void {
+    while (this.#openings < mostOpenings) {
+      const session = this.#wanted.shift() ?? this.#eager.pop();
+      if (session === undefined) return;
+      if (session.state !== 'open' && !session.isAsked) this.#open(session);
+    }
   }
 
   #notified(frame: LooseFrame, line: string): void {
@@ -188,7 +193,10 @@ export class Supervisor {
     }
     session.held.push(waiting);
     this.#hold(waiting.line.length);
-    if (session.state === 'lost') this.#reopen(session);
+    if (session.state === 'opening') return;
+    session.state = 'opening';
+    this.#wanted.push(session);
+    this.#openNext();
   }
 
   #hand({ line, request }: Held, session: KnownSession | undefined): void {
@@ -202,21 +210,23 @@ export class Supervisor {
     this.#parts.onRegulate();
   }
 
-  #reopen(session: KnownSession, then: () => void = () => undefined): void {
+  #open(session: KnownSession): void {
     session.state = 'opening';
+    session.isAsked = true;
+    this.#openings += 1;
     this.#askOwn('session/resume', session.resume, (response) => {
       const held = session.held.splice(0);
       const isOpen = response.error === undefined;
       // Another try is free: what stands in the way may go.
-      session.state = isOpen ? 'open' : 'lost';
-      session.active = isOpen;
+      Object.assign(session, { state: isOpen ? 'open' : 'lost', isAsked: false, active: isOpen } satisfies Partial<KnownSession>);
       if (member(member(response.error, 'data'), 'code') === 'SESSION_NOT_FOUND') this.#sessions.forget(session.id);
       for (const one of held) {
         if (isOpen) this.#hand(one, session);
         else if (one.request !== undefined) this.#refuse(one.request, response.error);
       }
       this.#hold(-held.reduce((sum, { line }) => sum + line.length, 0));
-      then();
+      this.#openings -= 1;
+      this.#openNext();
     });
   }
 
