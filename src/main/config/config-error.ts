@@ -18,11 +18,16 @@ function show(value: unknown): string {
   return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
 }
 
+/** A key that a file made up may hold line ends and what a terminal obeys. */
+function shownName(key: string): string {
+  return key.length > 2 * shownLength || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(key) ? show(key) : key;
+}
+
 /** Makes the CONFIG_INVALID error; its `data` holds the same parts for programs. */
 export function configError(wrong: WrongSetting): ServerError {
   const came = wrong.came === undefined ? '' : `, came ${show(wrong.came)}`;
   const suggestion = wrong.suggestion === undefined ? '' : ` Did you mean ${wrong.suggestion}?`;
-  return new ServerError('CONFIG_INVALID', `${wrong.key}: expected ${wrong.expected}${came} (${wrong.where}).${suggestion}`, {
+  return new ServerError('CONFIG_INVALID', `${shownName(wrong.key)}: expected ${wrong.expected}${came} (${wrong.where}).${suggestion}`, {
     data: {
       key: wrong.key,
       expected: wrong.expected,

@@ -13,7 +13,7 @@ import { FrameDecoder } from '../../shared/framing/frame-decoder.ts';
 import { errorFrame, type RequestId, readEnvelope } from './envelope.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { InboundQueue, type Lane } from './inbound-queue.ts';
-import { isNestedDeeperThan } from './nesting-limit.ts';
+import { isNestedDeeperThan } from '../../shared/framing/nesting-limit.ts';
 import { type NoteLevel, Outbox } from './outbox.ts';
 import { type NamedSession, namedSession, RequestLedger } from './request-ledger.ts';
 

@@ -19,6 +19,8 @@ export class SseDecoder {
   readonly #parser: EventSourceParser;
   readonly #limits: SseLimits;
   #bytes = 0;
+  /** Some text has come. */
+  #begun = false;
   #overflow = false;
 
   /** @param onData called synchronously from {@link feed}; what it throws, `feed` throws */
@@ -43,7 +45,11 @@ export class SseDecoder {
       throw new ModelFailure('MALFORMED_RESPONSE', `The model server sent more than ${this.#limits.maxStreamBytes} bytes in one answer.`);
     }
     let text = this.#decoder.write(bytes);
-    if (this.#bytes === bytes.length && text.charCodeAt(0) === 0xfeff) text = text.slice(1);
+    // The mark itself may come in pieces, which give no text before the last one.
+    if (!this.#begun && text !== '') {
+      this.#begun = true;
+      if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
+    }
     this.#parser.feed(text);
     if (this.#overflow) throw this.#tooLarge();
   }

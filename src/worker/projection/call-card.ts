@@ -10,6 +10,8 @@ import { ContentBudget, capJson } from './size-caps.ts';
 import { titleLine } from '../display/title-line.ts';
 
 const maxLocations = 64;
+/** The protocol counts lines in 32 bits. */
+const mostLine = 0xffff_ffff;
 
 export interface CallCardContext {
   readonly callId: string;
@@ -101,8 +103,13 @@ function terminalCwd(viewCwd: string | undefined, sessionCwd: string): string {
   return isAbsolute(viewCwd) ? viewCwd : resolve(sessionCwd, viewCwd);
 }
 
-/** Locations as members of a card; none for an empty list. */
+/** Locations as members of a card; none for an empty list. @throws TypeError for a place that no file has */
 export function locations(list: readonly FileLocation[] | undefined): { locations?: ToolCallLocation[] } {
   if (list === undefined || list.length === 0) return {};
+  if (!list.every(isPlace)) throw new TypeError('a location has a path, and a line from 0');
   return { locations: list.slice(0, maxLocations).map(({ path, line }) => (line === undefined ? { path } : { path, line })) };
+}
+
+function isPlace({ path, line }: FileLocation): boolean {
+  return typeof path === 'string' && (line === undefined || (Number.isInteger(line) && line >= 0 && line <= mostLine));
 }

@@ -22,21 +22,28 @@ export class ContentBudget {
     this.#left = bytes;
   }
 
-  /** The text, or its beginning with a mark that says how long it was. */
+  /** The text, or its beginning with a mark that says how long it was. @throws TypeError for what is no text */
   take(text: string): string {
+    requireText(text);
     const fits = beginningWithin(text, this.#left);
     this.#left -= jsonBytes(fits);
     return fits;
   }
 
-  /** Reserves the bytes of a thing that must not be cut; false when there is no room for it. */
+  /** Reserves the bytes of a thing that must not be cut; false when there is no room for it. @throws TypeError for what is no text */
   reserve(texts: readonly string[]): boolean {
+    texts.forEach(requireText);
     if (texts.some((text) => text.length > this.#left)) return false;
     const bytes = texts.reduce((sum, text) => sum + jsonBytes(text), 0);
     if (bytes > this.#left) return false;
     this.#left -= bytes;
     return true;
   }
+}
+
+/** A presenter that is given arguments which its tool would refuse passes on whatever they hold. */
+function requireText(text: unknown): void {
+  if (typeof text !== 'string') throw new TypeError('expected a text to show');
 }
 
 function beginningWithin(text: string, bytes: number): string {

@@ -8,6 +8,7 @@
  */
 import { Allow, parse } from 'partial-json';
 import type { JsonObject, JsonValue } from '../../shared/errors.ts';
+import { isNestedDeeperThan } from '../../shared/framing/nesting-limit.ts';
 import type { ArgumentsDraft } from '../../shared/render-intents.ts';
 import type { CallDraft } from '../agent/live-view.ts';
 
@@ -15,6 +16,8 @@ import type { CallDraft } from '../agent/live-view.ts';
 const lookEveryMs = 100;
 /** UTF-16 units of arguments that are looked at; what comes later shows with the call. */
 const longestText = 256 * 1024;
+/** The reader of unfinished JSON needs seconds for what is nested ten thousand deep, and holds up every session of the thread. */
+const deepestText = 64;
 /** A text is read again once it has grown by this part, so that reading costs in all a few times its length. */
 const growth = 1 / 8;
 
@@ -78,6 +81,7 @@ export class DraftedCalls {
 
 /** What can be read of unfinished arguments. Never throws: what is no object shows nothing. */
 function draftOf(text: string): ArgumentsDraft {
+  if (isNestedDeeperThan(text, deepestText)) return { members: {} };
   const all = readObject(text, Allow.ALL);
   const members = readObject(text, Allow.OBJ);
   const name = Object.keys(all).find((key) => !Object.hasOwn(members, key));

@@ -4,7 +4,7 @@
  * Nothing runs on arguments that did not parse whole and match. Values are never repeated: only their kind and size.
  */
 import { Validator } from '@cfworker/json-schema';
-import type { OutputUnit, Schema } from '@cfworker/json-schema';
+import type { OutputUnit, Schema, ValidationResult } from '@cfworker/json-schema';
 
 /** Longer arguments are refused unread. In UTF-16 units. */
 const maxArgumentsLength = 16 * 1024 * 1024;
@@ -50,7 +50,10 @@ export class ArgumentChecker {
   }
 
   #faults(args: unknown, all: boolean): string[] {
-    const result = this.#validator(all).validate(args);
+    const result = this.#validate(args, all);
+    if (result === undefined) {
+      return ['a name in them is not well-formed Unicode'];
+    }
     if (result.valid) {
       return [];
     }
@@ -62,6 +65,18 @@ export class ArgumentChecker {
       }
     }
     return faults.size === 0 ? ['they have another shape than it asks for'] : [...faults];
+  }
+
+  /** `undefined` where the validator cannot write down where a value stands: it escapes names as addresses do. */
+  #validate(args: unknown, all: boolean): ValidationResult | undefined {
+    try {
+      return this.#validator(all).validate(args);
+    } catch (error) {
+      if (error instanceof URIError) {
+        return undefined;
+      }
+      throw error;
+    }
   }
 
   #validator(all: boolean): Validator {

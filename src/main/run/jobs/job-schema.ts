@@ -10,6 +10,7 @@ import { budgetSchema } from '../../acp/meta/budget.ts';
 import { environmentSchema } from '../../acp/meta/environment.ts';
 import { traceparentSchema } from '../../acp/meta/prompt-options.ts';
 import { nearest } from '../../config/config-error.ts';
+import { isNestedDeeperThan } from '../../../shared/framing/nesting-limit.ts';
 import type { Job, JobPlace } from '../job.ts';
 import { markVariable } from '../job-environment.ts';
 
@@ -94,6 +95,8 @@ export interface PolicyReader {
 /** A readable sentence about the first thing that is wrong with the line, without the line's number. */
 export class WrongLine extends Error {}
 
+const deepestLine = 100;
+
 /**
  * @throws WrongLine
  */
@@ -105,6 +108,8 @@ export async function parseJobLine(source: string, place: LinePlace, policies: P
 }
 
 function parseObject(source: string): object {
+  // Checks walk the value by recursion.
+  if (isNestedDeeperThan(source, deepestLine)) throw new WrongLine(`expected values nested at most ${deepestLine} levels deep`);
   let value: unknown;
   try {
     value = JSON.parse(source);

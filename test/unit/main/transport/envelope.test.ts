@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import { readEnvelope } from '../../../../src/main/transport/envelope.ts';
 import { cleanError } from '../../../../src/main/transport/error-hygiene.ts';
-import { isNestedDeeperThan } from '../../../../src/main/transport/nesting-limit.ts';
+import { isNestedDeeperThan } from '../../../../src/shared/framing/nesting-limit.ts';
 
 type Row = readonly [line: string, kind: string, id?: string | number | null];
 

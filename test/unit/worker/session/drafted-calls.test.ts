@@ -91,6 +91,16 @@ t.test('long arguments are read again only when they have grown by a part, and n
   t.ok(JSON.stringify(shown.at(-1)?.args).length <= 300 * 1024, 'what comes behind the limit shows with the call');
 });
 
+t.test('arguments that are nested without end show nothing and cost next to nothing', async (t) => {
+  const { drafts, shown, look, add } = rig();
+  drafts.take({ kind: 'named', callId: 'c', name: 'x' });
+  add(`{"a":1,"b":${'['.repeat(60_000)}`);
+  const start = performance.now();
+  look();
+  t.strictSame(shown, [{ callId: 'c', name: 'x', args: { members: {} } }]);
+  t.ok(performance.now() - start < 1000, 'it took seconds');
+});
+
 t.test('whatever the arguments are, a draft is read without a throw, and complete members are those of the whole', async () => {
   fc.assert(
     fc.property(

@@ -109,6 +109,11 @@ t.test('arguments', async (t) => {
     t.equal(({} as { polluted?: number }).polluted, undefined);
   });
 
+  t.test('a name that is half a character is refused like any other that there is not', async (t) => {
+    const parsed = registry.parseArguments('glob', '{"pattern":"*","\\ud800":1}');
+    t.match(parsed, { ok: false, code: 'INVALID_ARGS', text: /not well-formed Unicode/ });
+  });
+
   t.test('whatever comes in, nothing throws, and what passes matches the schema (property)', (t) => {
     const ajv = new Ajv.default({ strict: false });
     const checks = new Map(registry.schemas().map((schema) => [schema.name, ajv.compile(schema.parameters)]));
