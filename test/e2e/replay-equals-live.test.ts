@@ -349,7 +349,8 @@ async function act(server: ServerProcess, session: Session, pick: <T>(choices: r
     return server.startPrompt(sessionId, text);
   };
   const script = (): string => Array.from({ length: 1 + pick([0, 1, 2, 3, 4]) }, () => pick(commands)).join('\n');
-  const isSeen = ({ params }: Frame): boolean => params?.sessionId === sessionId && params.update !== undefined;
+  const ofTurn = (update: any): boolean => update !== undefined && update.sessionUpdate !== 'available_commands_update';
+  const isSeen = ({ params }: Frame): boolean => params?.sessionId === sessionId && ofTurn(params.update);
   switch (what) {
     case 'prompt':
       await server.response(begin(script()));
