@@ -1,0 +1,69 @@
+/**
+ * What a log must be after whatever has happened: it opens, its turns are whole, no call ran or ended twice, no key began two turns, and
+ * what it says was said the client has seen.
+ */
+import type { LogEvent } from '../../src/shared/events.ts';
+import { EventLog } from '../../src/worker/log/event-log.ts';
+
+/** `seen` are the tags that the client was shown; undefined where it could not see everything. */
+export async function judgeLog(
+  path: string,
+  { nonce, seen }: { nonce: string; seen: ReadonlySet<string> | undefined },
+): Promise<readonly string[]> {
+  const complaints: string[] = [];
+  const events: LogEvent[] = [];
+  try {
+    const log = await EventLog.open({
+      path,
+      lockPath: `${path.slice(0, -6)}.lock`,
+      serverNonce: nonce,
+      threadId: 0,
+      onEvent: (event) => void events.push(event),
+    });
+    await log.close();
+  } catch (error) {
+    return [`${path} does not open: ${error instanceof Error ? error.message : String(error)}`];
+  }
+  const calls = new Map<string, { results: number; starts: number }>();
+  const keys = new Set<string>();
+  let open: number | undefined;
+  let last = 0;
+  for (const [index, { seq, type, data }] of events.entries()) {
+    if (seq !== index) complaints.push(`event ${index} has the number ${seq}`);
+    switch (type) {
+      case 'turn/start':
+        if (open !== undefined) complaints.push(`turn ${data.turn} begins within turn ${open}`);
+        if (data.turn <= last) complaints.push(`turn ${data.turn} behind turn ${last}`);
+        if (data.key !== undefined && keys.has(data.key)) complaints.push(`the key ${data.key} began a second turn`);
+        if (data.key !== undefined) keys.add(data.key);
+        open = data.turn;
+        last = data.turn;
+        break;
+      case 'turn/end':
+        if (open !== data.turn) complaints.push(`turn ${data.turn} ends and has not begun`);
+        open = undefined;
+        break;
+      case 'tool/call':
+        if (calls.has(data.callId)) complaints.push(`the call ${data.callId} stands twice`);
+        calls.set(data.callId, { results: 0, starts: 0 });
+        break;
+      case 'tool/start':
+      case 'tool/result': {
+        const call = calls.get(data.callId);
+        if (call === undefined) complaints.push(`${type} of ${data.callId} before its call`);
+        else if (type === 'tool/start') call.starts += 1;
+        else call.results += 1;
+        if (call !== undefined && (call.starts > 1 || call.results > 1)) complaints.push(`a second ${type} of ${data.callId}`);
+        if (call !== undefined && type === 'tool/start' && call.results > 0) complaints.push(`${data.callId} starts behind its result`);
+        break;
+      }
+      case 'assistant/message':
+        for (const [tag] of data.text.matchAll(/\bS\d+P\d+/g))
+          if (seen !== undefined && !seen.has(tag)) complaints.push(`the log says ${tag}, which the client never saw`);
+        break;
+      default:
+    }
+  }
+  for (const [callId, { results }] of calls) if (results !== 1) complaints.push(`the call ${callId} has ${results} results`);
+  return complaints;
+}
