@@ -7,7 +7,11 @@ import { SecretValues } from './secret-values.ts';
 type Named = Readonly<Record<string, string>>;
 
 /** Of a session: those of the server, and what its client gave. */
-export function sessionSecrets({ settings, options, mcpServers = [] }: Pick<SessionTask, 'settings' | 'options' | 'mcpServers'>): SecretValues {
+export function sessionSecrets({
+  settings,
+  options,
+  mcpServers = [],
+}: Pick<SessionTask, 'settings' | 'options' | 'mcpServers'>): SecretValues {
   const given = mcpServers.map((server) => (server.type === 'stdio' ? server.env : server.headers));
   return new SecretValues([...ofSettings(settings), ...[options.env ?? {}, ...given].flatMap(secretOnes)]);
 }

@@ -16,7 +16,10 @@ export class SecretValues {
 
   constructor(values: Iterable<string>) {
     // The longest first: one secret may be the beginning of another.
-    const secrets = [...new Set(values)].filter(isFindable).sort((a, b) => b.length - a.length).slice(0, most);
+    const secrets = [...new Set(values)]
+      .filter(isFindable)
+      .sort((a, b) => b.length - a.length)
+      .slice(0, most);
     if (secrets.length === 0) return;
     this.#pattern = new RegExp(secrets.map(escaped).join('|'), 'g');
     this.#inJson = new RegExp(secrets.map((secret) => escaped(JSON.stringify(secret).slice(1, -1))).join('|'));

@@ -21,7 +21,9 @@ function watchPeak(server: FaultServer): () => number {
 
 void faultTest('fault 2: buffers that grow in a thread end its session before the process is in danger', async (t, rig) => {
   const model = await rig.model();
-  const server = await rig.serve({ args: ['--base-url', model.baseUrl, '--model', 'bench', '--max-thread-mb', '96', '--max-rss-mb', '4096'] });
+  const server = await rig.serve({
+    args: ['--base-url', model.baseUrl, '--model', 'bench', '--max-thread-mb', '96', '--max-rss-mb', '4096'],
+  });
   const [victim, bystander] = [await server.newSession(rig.dir), await server.newSession(rig.dir)];
   const other = server.startPrompt(bystander, '{"tokens":60,"delayMs":20}');
   await server.nextUpdate(bystander);
@@ -36,7 +38,9 @@ void faultTest('fault 2: buffers that grow in a thread end its session before th
 
 void faultTest('fault 2: growth in one piece of work, which no thread can measure, ends the thread that stands still', async (t, rig) => {
   const model = await rig.model();
-  const server = await rig.serve({ args: ['--base-url', model.baseUrl, '--model', 'bench', '--max-rss-mb', '400', '--stuck-thread-ms', '60000'] });
+  const server = await rig.serve({
+    args: ['--base-url', model.baseUrl, '--model', 'bench', '--max-rss-mb', '400', '--stuck-thread-ms', '60000'],
+  });
   const [victim, bystander] = [await server.newSession(rig.dir), await server.newSession(rig.dir)];
   const other = server.startPrompt(bystander, '{"tokens":60,"delayMs":20}');
   await server.nextUpdate(bystander);
@@ -46,34 +50,50 @@ void faultTest('fault 2: growth in one piece of work, which no thread can measur
   t.equal((await server.prompt(victim, 'again {"tokens":2}')).result.stopReason, 'end_turn', 'the session goes on');
 });
 
-void faultTest('a turn that comes over max_session_mb ends with SESSION_MEMORY; the next one goes on with what fits, also in another server', async (t, rig) => {
-  const model = await rig.model();
-  const args = ['--base-url', model.baseUrl, '--model', 'bench', '--max-session-mb', '1'];
-  writeFileSync(join(rig.dir, 'large.txt'), `${'x'.repeat(1000)}\n`.repeat(49));
-  const server = await rig.serve({ args, saboteur: false });
-  const sessionId = await server.newSession(rig.dir);
-  const read = { name: 'read', arguments: JSON.stringify({ file_path: join(rig.dir, 'large.txt') }) };
-  const greedy = JSON.stringify({ plans: Array.from({ length: 20 }, () => ({ tools: [read, read] })) });
-  const answer = await server.prompt(sessionId, `greedy ${greedy}`);
-  t.match(answer.error, { code: -31013, data: { code: 'SESSION_MEMORY' }, message: /conversation/ });
-  t.equal((await server.prompt(sessionId, 'again {"tokens":2}')).result.stopReason, 'end_turn');
-  const asked = JSON.stringify(model.requests.at(-1)?.body.messages);
-  t.match(asked, /too large for the memory/, 'the model is told');
-  t.ok(asked.length < 700_000, `it is sent what fits: ${asked.length}`);
-  await server.close();
-  const events = await readEvents(logPath(server, sessionId));
-  t.ok(
-    events.some((event) => event.type === 'turn/end' && event.data.reason.kind === 'error' && event.data.reason.code === 'SESSION_MEMORY'),
-    'the log says why the turn ended',
-  );
-  const next = await rig.serve({ args, saboteur: false });
-  t.equal((await next.request('session/load', { sessionId, cwd: rig.dir, mcpServers: [] })).error, undefined);
-  t.equal((await next.prompt(sessionId, 'third {"tokens":2}')).result.stopReason, 'end_turn');
-});
+void faultTest(
+  'a turn that comes over max_session_mb ends with SESSION_MEMORY; the next one goes on with what fits, also in another server',
+  async (t, rig) => {
+    const model = await rig.model();
+    const args = ['--base-url', model.baseUrl, '--model', 'bench', '--max-session-mb', '1'];
+    writeFileSync(join(rig.dir, 'large.txt'), `${'x'.repeat(1000)}\n`.repeat(49));
+    const server = await rig.serve({ args, saboteur: false });
+    const sessionId = await server.newSession(rig.dir);
+    const read = { name: 'read', arguments: JSON.stringify({ file_path: join(rig.dir, 'large.txt') }) };
+    const greedy = JSON.stringify({ plans: Array.from({ length: 20 }, () => ({ tools: [read, read] })) });
+    const answer = await server.prompt(sessionId, `greedy ${greedy}`);
+    t.match(answer.error, { code: -31013, data: { code: 'SESSION_MEMORY' }, message: /conversation/ });
+    t.equal((await server.prompt(sessionId, 'again {"tokens":2}')).result.stopReason, 'end_turn');
+    const asked = JSON.stringify(model.requests.at(-1)?.body.messages);
+    t.match(asked, /too large for the memory/, 'the model is told');
+    t.ok(asked.length < 700_000, `it is sent what fits: ${asked.length}`);
+    await server.close();
+    const events = await readEvents(logPath(server, sessionId));
+    t.ok(
+      events.some(
+        (event) => event.type === 'turn/end' && event.data.reason.kind === 'error' && event.data.reason.code === 'SESSION_MEMORY',
+      ),
+      'the log says why the turn ended',
+    );
+    const next = await rig.serve({ args, saboteur: false });
+    t.equal((await next.request('session/load', { sessionId, cwd: rig.dir, mcpServers: [] })).error, undefined);
+    t.equal((await next.prompt(sessionId, 'third {"tokens":2}')).result.stopReason, 'end_turn');
+  },
+);
 
 void faultTest('200 sessions on shared threads: whatever one of them is filled with, the others finish', async (t, rig) => {
   const model = await rig.model({ keepRequests: 0 });
-  const args = ['--base-url', model.baseUrl, '--model', 'bench', '--isolation', 'shared', '--permission-mode', 'full-access', '--max-session-mb', '32'];
+  const args = [
+    '--base-url',
+    model.baseUrl,
+    '--model',
+    'bench',
+    '--isolation',
+    'shared',
+    '--permission-mode',
+    'full-access',
+    '--max-session-mb',
+    '32',
+  ];
   const server = await rig.serve({ args, saboteur: false });
   const file = join(rig.dir, 'wide.bin');
   writeFileSync(file, 'y'.repeat(64 * 1024 * 1024));
@@ -84,18 +104,26 @@ void faultTest('200 sessions on shared threads: whatever one of them is filled w
   const call = (name: string, args: object) => ({ name, arguments: JSON.stringify(args) });
   const done = { tokens: 1 };
   const ways = {
-    'a chatty command': { plans: [{ tools: [call('bash', { description: 'a command', command: 'head -c 300000000 /dev/zero | tr "\\\\0" z' })] }, done] },
+    'a chatty command': {
+      plans: [{ tools: [call('bash', { description: 'a command', command: 'head -c 300000000 /dev/zero | tr "\\\\0" z' })] }, done],
+    },
     'a large file': { plans: [{ tools: [call('read', { file_path: file }), call('grep', { pattern: 'y+', path: rig.dir })] }, done] },
     'many calls': { plans: [{ tools: Array.from({ length: 300 }, () => call('read', { file_path: file })) }, done] },
   };
   for (const [way, plan] of Object.entries(ways)) {
     const answer = await server.prompt(victim, `${way} ${JSON.stringify(plan)}`);
-    t.ok(answer.result?.stopReason !== undefined || typeof answer.error?.data?.code === 'string', `${way}: ${JSON.stringify(answer.error ?? answer.result).slice(0, 120)}`);
+    t.ok(
+      answer.result?.stopReason !== undefined || typeof answer.error?.data?.code === 'string',
+      `${way}: ${JSON.stringify(answer.error ?? answer.result).slice(0, 120)}`,
+    );
   }
   // The others have asked long since.
   model.enqueue({ text: Array.from({ length: 400 }, () => 'q'.repeat(65_536)) });
   const endless = await server.prompt(victim, 'an endless answer');
-  t.ok(endless.result?.stopReason === 'max_tokens' || endless.error?.data?.code === 'SESSION_MEMORY', JSON.stringify(endless.error ?? endless.result).slice(0, 200));
+  t.ok(
+    endless.result?.stopReason === 'max_tokens' || endless.error?.data?.code === 'SESSION_MEMORY',
+    JSON.stringify(endless.error ?? endless.result).slice(0, 200),
+  );
   const large = await server.prompt(victim, `${'w'.repeat(20_000_000)} {"tokens":2}`);
   t.match(large.error, { data: { code: 'SESSION_MEMORY' } }, 'a prompt too large for a session');
   t.equal((await server.prompt(victim, 'at last {"tokens":2}')).result?.stopReason, 'end_turn');

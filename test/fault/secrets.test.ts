@@ -50,7 +50,20 @@ function childEnvironments(pid: number): string {
 void faultTest('fault 79: secrets from every door are in no frame, log, line of stderr, child, page or export', async (t, rig) => {
   const model = await rig.model();
   const env = { DEEPSEEK_API_KEY: canary.model, MY_SERVICE_TOKEN: canary.ambient };
-  const args = ['--base-url', model.baseUrl, '--model', 'bench', '--api-key-env', 'DEEPSEEK_API_KEY', '--permission-mode', 'full-access', '--log-level', 'debug', '--metrics-port', '0'];
+  const args = [
+    '--base-url',
+    model.baseUrl,
+    '--model',
+    'bench',
+    '--api-key-env',
+    'DEEPSEEK_API_KEY',
+    '--permission-mode',
+    'full-access',
+    '--log-level',
+    'debug',
+    '--metrics-port',
+    '0',
+  ];
   const server = await rig.serve({ args, env });
   const work = join(rig.dir, 'work');
   mkdirSync(work);
@@ -66,11 +79,15 @@ void faultTest('fault 79: secrets from every door are in no frame, log, line of 
   const prompt = async (text: string) => await server.prompt(sessionId, text);
   // What the client gave is for its commands: the model sees what they print, less what is known to be secret.
   await prompt(plan(bash('printenv; cat /proc/self/environ | tr "\\0" "\\n"')));
-  await prompt(plan(bash(`printf '%s' "$SESSION_PASSWORD"; echo; exit 3`), call('write', { file_path: join(work, 'a.txt'), content: 'x' })));
+  await prompt(
+    plan(bash(`printf '%s' "$SESSION_PASSWORD"; echo; exit 3`), call('write', { file_path: join(work, 'a.txt'), content: 'x' })),
+  );
   t.match(JSON.stringify(model.requests.at(-1)?.body), /\[redacted\]/, 'what a command printed was taken out');
   // The provider repeats the key in every way it can.
   for (const status of [400, 401, 403, 404, 422]) {
-    model.enqueue({ fault: { kind: 'status', status, body: JSON.stringify({ error: { message: `bad key ${canary.model} for Bearer ${canary.model}` } }) } });
+    model.enqueue({
+      fault: { kind: 'status', status, body: JSON.stringify({ error: { message: `bad key ${canary.model} for Bearer ${canary.model}` } }) },
+    });
     t.ok((await prompt('again')).error !== undefined, `HTTP ${status}`);
   }
   // The model says them: whole, and in two pieces.
@@ -78,7 +95,12 @@ void faultTest('fault 79: secrets from every door are in no frame, log, line of 
   const frames = server.frames.length;
   await prompt('what is it?');
   const streamed = server.frames.length;
-  server.send({ jsonrpc: '2.0', id: 'odd', method: 'session/new', params: { cwd: 'relative', mcpServers: [{ name: 'x', command: 7, env: [{ name: 'A_KEY', value: canary.mcp }] }] } });
+  server.send({
+    jsonrpc: '2.0',
+    id: 'odd',
+    method: 'session/new',
+    params: { cwd: 'relative', mcpServers: [{ name: 'x', command: 7, env: [{ name: 'A_KEY', value: canary.mcp }] }] },
+  });
   await server.request('session/list', {});
   const running = server.startPrompt(sessionId, plan(bash('sleep 0.3')));
   await server.nextUpdate(sessionId, 'tool_call');
@@ -99,7 +121,11 @@ void faultTest('fault 79: secrets from every door are in no frame, log, line of 
   t.match(readFileSync(logPath(server, sessionId), 'utf8'), /I found \[redacted\] there/, 'also what came in two pieces');
   clean(t, everyFile(server.stateDir), 'the state directory');
   const around = { PATH: process.env['PATH'], HOME: server.stateDir, ...env };
-  for (const command of [['config', ...args], ['doctor', ...args], ['sessions', 'show', sessionId, '--state-dir', server.stateDir]]) {
+  for (const command of [
+    ['config', ...args],
+    ['doctor', ...args],
+    ['sessions', 'show', sessionId, '--state-dir', server.stateDir],
+  ]) {
     const { stdout, stderr } = spawnSync(process.execPath, [cliPath, ...command], { env: around, encoding: 'utf8', timeout: 20_000 });
     t.not(stdout, '');
     clean(t, stdout + stderr, `dsh-acp ${command.join(' ').slice(0, 20)}`);
@@ -111,7 +137,10 @@ void t.test('a key file that others can read is not used, and says how to make i
   const path = join(home, '.config', 'dsh-acp', 'credentials.json');
   writeFileSync(path, JSON.stringify({ version: 1, keys: { 'https://api.deepseek.com': { key: canary.model } } }));
   chmodSync(path, 0o644);
-  const { stdout, stderr } = spawnSync(process.execPath, [cliPath, 'doctor'], { env: { PATH: process.env['PATH'], HOME: home }, encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync(process.execPath, [cliPath, 'doctor'], {
+    env: { PATH: process.env['PATH'], HOME: home },
+    encoding: 'utf8',
+  });
   t.match(stdout + stderr, /chmod 600/);
   clean(t, stdout + stderr, 'what it says');
   t.equal(statSync(path).mode & 0o777, 0o644, 'it is left to its owner');

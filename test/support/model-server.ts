@@ -34,6 +34,8 @@ export interface ModelServerStats {
 }
 
 export interface ModelServerOptions {
+  /** A free one when left out. */
+  readonly port?: number;
   /** How many requests are kept; the oldest go. `0` keeps none and skips reading them where a header plan is given. */
   readonly keepRequests?: number;
   /** Above this many answers at once a request is answered 429, as a provider's limit does. */
@@ -68,7 +70,7 @@ export class ModelServer {
 
   static async start(options: ModelServerOptions = {}): Promise<ModelServer> {
     const server = new ModelServer(options);
-    server.#server.listen(0, '127.0.0.1');
+    server.#server.listen(options.port ?? 0, '127.0.0.1');
     await once(server.#server, 'listening');
     return server;
   }

@@ -63,7 +63,12 @@ async function endTurn(session: Session | undefined, message: string, threads: S
   await threads.terminate(lane.threadId);
 }
 
-export function memoryFigures({ maxRssBytes }: ServerConfig, sizes: SessionSizes, threads: SessionThreads, guard: MemoryGuard): MemoryFigures {
+export function memoryFigures(
+  { maxRssBytes }: ServerConfig,
+  sizes: SessionSizes,
+  threads: SessionThreads,
+  guard: MemoryGuard,
+): MemoryFigures {
   let threadBytes = 0;
   for (const lane of threads.lanes.values()) threadBytes += lane.memoryBytes;
   return {

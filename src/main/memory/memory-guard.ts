@@ -80,7 +80,10 @@ export class MemoryGuard {
   #relieveProcess(lanes: readonly ThreadLane[], stuck: readonly ThreadLane[]): void {
     const why = `the process came to hold ${inMb(this.#resident())} (max_rss_mb)`;
     const [first] = this.#parts.sizes.largest(1);
-    const largest = lanes.reduce<ThreadLane | undefined>((most, lane) => (lane.memoryBytes > (most?.memoryBytes ?? 0) ? lane : most), undefined);
+    const largest = lanes.reduce<ThreadLane | undefined>(
+      (most, lane) => (lane.memoryBytes > (most?.memoryBytes ?? 0) ? lane : most),
+      undefined,
+    );
     const inThread = largest?.memoryBytes ?? 0;
     if (first !== undefined && first.bytes >= worthEndingBytes && first.bytes >= inThread / 4) this.#endTurn(first.sessionId, why);
     else if (largest !== undefined && inThread >= 8 * worthEndingBytes) this.#relieveThread(largest, why);

@@ -28,7 +28,8 @@ export async function cancelRunningTurn(
   if (await settlesWithin(prompt, parts.config.cancelGraceMs)) return;
   const alive = attached.lane.heartbeat !== beat;
   // Not for as long as that takes: a thread may be held by what the system does not let go.
-  if (!alive) await Promise.race([parts.threads.terminate(attached.lane.threadId), new Promise((resolve) => setTimeout(resolve, endMs).unref())]);
+  if (!alive)
+    await Promise.race([parts.threads.terminate(attached.lane.threadId), new Promise((resolve) => setTimeout(resolve, endMs).unref())]);
   prompt.settleCancelled();
   if (alive) await endIfStillRunning(prompt, attached, parts.threads);
 }

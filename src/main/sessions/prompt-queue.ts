@@ -204,7 +204,8 @@ function keyConflict(): ServerError {
 
 function settleDeparted(prompt: PendingPrompt, how: Departure): void {
   if (prompt.cancelRequested || how.kind === 'left') prompt.settleCancelled();
-  else if (how.forMemory === true) prompt.fail(new ServerError('SESSION_MEMORY', 'The thread of this session came to hold more memory than it may, and was ended.'));
+  else if (how.forMemory === true)
+    prompt.fail(new ServerError('SESSION_MEMORY', 'The thread of this session came to hold more memory than it may, and was ended.'));
   else prompt.fail(new ServerError('THREAD_LOST', 'The thread that ran this turn ended before the turn did.', { cause: how.reason }));
 }
 

@@ -137,10 +137,18 @@ export const metrics: readonly MetricSpec[] = [
     ['quantile'],
   ),
   gauge('dsh_acp_resident_memory_bytes', 'Resident memory of the process, all threads.', ({ process }) => one(process.rssBytes)),
-  gauge('dsh_acp_session_memory_bytes', 'What sessions hold of conversations, answers and results: all together, and the largest one.', ({ memory }) =>
-    memory === undefined ? [] : by('of', { all: memory.sessionBytes, largest: memory.sessions[0]?.bytes ?? 0 }), ['of']),
-  gauge('dsh_acp_thread_memory_bytes', 'Heap and buffers of the session threads.', ({ memory }) => (memory === undefined ? [] : one(memory.threadBytes))),
-  gauge('dsh_acp_memory_limit_bytes', 'Resident memory at which turns are ended (max_rss_mb).', ({ memory }) => (memory === undefined ? [] : one(memory.limitBytes))),
+  gauge(
+    'dsh_acp_session_memory_bytes',
+    'What sessions hold of conversations, answers and results: all together, and the largest one.',
+    ({ memory }) => (memory === undefined ? [] : by('of', { all: memory.sessionBytes, largest: memory.sessions[0]?.bytes ?? 0 })),
+    ['of'],
+  ),
+  gauge('dsh_acp_thread_memory_bytes', 'Heap and buffers of the session threads.', ({ memory }) =>
+    memory === undefined ? [] : one(memory.threadBytes),
+  ),
+  gauge('dsh_acp_memory_limit_bytes', 'Resident memory at which turns are ended (max_rss_mb).', ({ memory }) =>
+    memory === undefined ? [] : one(memory.limitBytes),
+  ),
   counter(
     'dsh_acp_memory_ends_total',
     'Turns, and threads, that were ended for the memory they held.',
@@ -148,8 +156,10 @@ export const metrics: readonly MetricSpec[] = [
     ['what'],
   ),
   gauge('dsh_acp_heap_used_bytes', 'Used heap of the main thread.', ({ process }) => one(process.heapUsedBytes)),
-  counter('dsh_acp_restarts_total', 'Processes of this server that died and were followed by another; under a supervisor alone.', ({ process }) =>
-    process.restarts === undefined ? [] : one(process.restarts),
+  counter(
+    'dsh_acp_restarts_total',
+    'Processes of this server that died and were followed by another; under a supervisor alone.',
+    ({ process }) => (process.restarts === undefined ? [] : one(process.restarts)),
   ),
   gauge('dsh_acp_uptime_seconds', 'Since the start of the process.', ({ process }) => one(process.uptimeMs / 1000)),
   counter(

@@ -12,7 +12,9 @@ import type { SessionApi } from '../../shared/thread-protocol.ts';
 import type { ThreadLane } from './thread-lane.ts';
 
 /** How a session left its thread: as asked, or with the thread under it. */
-export type Departure = { readonly kind: 'left' } | { readonly kind: 'lost'; readonly reason: string; /** The thread was ended for what it held. */ readonly forMemory?: true };
+export type Departure =
+  | { readonly kind: 'left' }
+  | { readonly kind: 'lost'; readonly reason: string /** The thread was ended for what it held. */; readonly forMemory?: true };
 
 export class AttachedSession {
   readonly sessionId: string;

@@ -76,6 +76,11 @@ export class ThreadLane {
     return new Promise((resolve) => this.#batchWaiters.push({ batch, resolve }));
   }
 
+  /** Whether the client has been shown the end of the call: nothing can be asked about it any more. */
+  hasEndedCard(sessionId: string, callId: string): boolean {
+    return this.#openCards.hasEnded(sessionId, callId);
+  }
+
   /** Ends the tool cards that a session had open when the thread was lost, and names their calls. To be called once {@link drained}. */
   failOpenCards(sessionId: string): readonly string[] {
     const { callIds, frames } = this.#openCards.close(sessionId);
