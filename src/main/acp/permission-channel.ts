@@ -31,7 +31,9 @@ export class PermissionChannel {
       const client = this.#client();
       const params = this.#question(request);
       if (client === undefined || params === undefined) return { outcome: 'unavailable' };
-      if (withdrawn.signal.aborted) return { outcome: 'cancelled' };
+      // The end of the call came by another port, and was quicker; that the question is taken back is still on its way.
+      const ended = lane.hasEndedCard(request.sessionId, params.toolCall.toolCallId);
+      if (withdrawn.signal.aborted || ended) return { outcome: 'cancelled' };
       const options = { cancellationSignal: withdrawn.signal, stopWaitingOnCancel: true };
       return readAnswer(await client.request(methods.client.session.requestPermission, params, options), params);
     } catch {

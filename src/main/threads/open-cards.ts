@@ -8,16 +8,37 @@ interface OpenCard {
   readonly isTerminal: boolean;
 }
 
+/** Ended cards that are remembered; a question about one of them is at most some messages behind its end. */
+const mostEnded = 256;
+
 export class OpenCards {
   readonly #bySession = new Map<string, Map<string, OpenCard>>();
+  readonly #ended = new Set<string>();
 
   note({ sessionId, callId, open, terminal }: CardChange): void {
     const cards = this.#bySession.get(sessionId);
+    this.#noteEnd(`${sessionId}/${callId}`, !open);
     if (open) {
       const card = { isTerminal: terminal === true };
       if (cards === undefined) this.#bySession.set(sessionId, new Map([[callId, card]]));
       else cards.set(callId, card);
     } else if (cards?.delete(callId) === true && cards.size === 0) this.#bySession.delete(sessionId);
+  }
+
+  /** Whether the card has reached its terminal status, lately. */
+  hasEnded(sessionId: string, callId: string): boolean {
+    return this.#ended.has(`${sessionId}/${callId}`);
+  }
+
+  #noteEnd(key: string, hasEnded: boolean): void {
+    this.#ended.delete(key);
+    if (!hasEnded) return;
+    this.#ended.add(key);
+    if (this.#ended.size <= mostEnded) return;
+    for (const oldest of this.#ended) {
+      this.#ended.delete(oldest);
+      break;
+    }
   }
 
   /**

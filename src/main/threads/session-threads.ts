@@ -147,6 +147,8 @@ export class SessionThreads {
     await this.#pool.destroy();
     await Promise.all(this.#exits.values());
     freed();
+    // What a thread posted last is still on its way then, and closing the port would drop it.
+    await Promise.all([...this.lanes.values()].map((lane) => lane.drained));
     for (const lane of this.lanes.values()) lane.close();
   }
 

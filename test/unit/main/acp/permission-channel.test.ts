@@ -4,7 +4,10 @@ import { PermissionChannel } from '../../../../src/main/acp/permission-channel.t
 import type { ThreadLane } from '../../../../src/main/threads/thread-lane.ts';
 import type { PermissionAnswer } from '../../../../src/shared/thread-protocol.ts';
 
-const lane = { batchTaken: async () => undefined } as unknown as ThreadLane;
+const lane = {
+  batchTaken: async () => undefined,
+  hasEndedCard: (_id: string, callId: string) => callId === 'ended',
+} as unknown as ThreadLane;
 const option = (optionId: string, kind: string): object => ({ optionId, name: optionId, kind });
 const everyOption = [
   option('once', 'allow_once'),
@@ -53,6 +56,12 @@ t.test('an editor may choose whatever was offered; a program only what is for th
     t.same(await rig('automation', selected(optionId)).ask(), { outcome: 'unavailable' }, String(optionId));
   }
   t.same(await rig('automation', { outcome: { outcome: 'cancelled' } }).ask(), { outcome: 'cancelled' });
+});
+
+t.test('a call whose end the client was shown is not asked about any more', async (t) => {
+  const late = rig('editor', selected('once'));
+  t.same(await late.ask({ toolCall: { toolCallId: 'ended' } }), { outcome: 'cancelled' });
+  t.same(late.asked, []);
 });
 
 t.test('every failure is unavailable', async (t) => {

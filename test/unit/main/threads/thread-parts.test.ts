@@ -217,6 +217,11 @@ t.test('the cards that a lost thread had open are ended, terminals with their ex
   cards.note({ sessionId: 'other', callId: 'x', open: true });
   const { callIds, frames } = cards.close('s');
   t.strictSame(callIds, ['draft']);
+  t.same(
+    ['done', 'draft', 'x'].map((callId) => cards.hasEnded('s', callId)),
+    [true, false, false],
+    'one that has ended is remembered',
+  );
   t.strictSame(JSON.parse(frames).params, {
     sessionId: 's',
     update: {
