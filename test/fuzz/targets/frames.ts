@@ -173,7 +173,8 @@ function linesOf(bytes: Buffer): Buffer[] {
 
 function wantedOfLine(bytes: Buffer): string[] {
   const whole = bytes.toString('utf8').replace(/\r$/, '');
-  if (whole.trim() === '' && !(whole.charCodeAt(0) === 0xfeff)) return [];
+  // A blank that JSON does not know is no blank.
+  if (whole.trim() === '' && !(whole.charCodeAt(0) > 0x20)) return [];
   let value: unknown;
   try {
     value = JSON.parse(whole.replace(/^\ufeff/, ''));

@@ -125,18 +125,25 @@ function hashOf(value: object): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
 }
 
+/** A name of the file may hold line ends and what a terminal obeys. */
+function shownName(name: string): string {
+  const cut = name.slice(0, 100);
+  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(cut) ? JSON.stringify(cut).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd') : cut;
+}
+
 function firstFault(error: z.ZodError, line: object): string {
   const issue = error.issues[0];
   if (issue === undefined) return 'it does not have the form of a job';
-  const at = issue.path
+  const place = issue.path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')
     .replace(/^\./, '');
+  const at = shownName(place);
   if (issue.code === 'unrecognized_keys') {
     const key = issue.keys[0] ?? '';
     const hint = at === '' ? nearest(key, Object.keys(lineSchema.shape)) : undefined;
     const name = at === '' ? key : `${at}.${key}`;
-    return `${name.slice(0, 100)}: there is no such member${hint === undefined ? '' : `; did you mean ${hint}?`}`;
+    return `${shownName(name)}: there is no such member${hint === undefined ? '' : `; did you mean ${hint}?`}`;
   }
   const there = issue.path.reduce<unknown>((value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part], line);
   const missing = there === undefined ? ' (it is missing)' : '';
