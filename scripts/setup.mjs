@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bundleTap } from './bundle-tap.mjs';
 import { distInputs, distStamp, isFresh, isMain, root, sourceHash, writeStamp } from './source-stamp.mjs';
 
 const tests = { inputs: ['src', 'test', 'bench', 'tsconfig.json', 'package-lock.json'], stamp: 'build/.stamp' };
@@ -113,6 +114,7 @@ export async function setup(options = {}) {
   const testHash = sourceHash(tests.inputs);
   if (isFresh(tests.stamp, testHash)) return;
   await step('compile src and tests', compile);
+  await step('bundle tap', bundleTap);
   writeStamp(tests.stamp, testHash);
 }
 

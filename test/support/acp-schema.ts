@@ -41,7 +41,7 @@ function callProblems(frame: Record<string, unknown>): string[] {
   const definition = validators.get(`${method} ${isRequest ? 'Request' : 'Notification'}`);
   if (definition?.side === 'agent') return [...envelope, `${method}: an agent does not send this, a client does`];
   if (definition === undefined) return [...envelope, `${method}: no such ${isRequest ? 'request' : 'notification'} in the schema`];
-  return [...envelope, ...schemaProblems(definition.validate, frame['params'], method)];
+  return [...envelope, ...schemaProblems(definition.validate(), frame['params'], method)];
 }
 
 function responseProblems(frame: Record<string, unknown>, context: AgentFrameContext): string[] {
@@ -54,7 +54,7 @@ function responseProblems(frame: Record<string, unknown>, context: AgentFrameCon
   if (context.method === undefined || context.method.startsWith('_')) return envelope;
   const definition = validators.get(`${context.method} Response`);
   if (definition?.side !== 'agent') return [...envelope, `${where}: the schema knows no such response of an agent`];
-  return [...envelope, ...schemaProblems(definition.validate, frame['result'], where)];
+  return [...envelope, ...schemaProblems(definition.validate(), frame['result'], where)];
 }
 
 function errorProblems(error: unknown, where: string): string[] {
@@ -87,7 +87,8 @@ function detail(error: ErrorObject): string {
 
 interface MethodDefinition {
   readonly side: string;
-  readonly validate: ValidateFunction;
+  /** Compiled by the first frame of its kind: all of them together take longer than most tests do. */
+  readonly validate: () => ValidateFunction;
 }
 
 function definitionsOf(file: string): Record<string, Schema> {
@@ -113,15 +114,17 @@ function loadSchema(): { validators: Map<string, MethodDefinition> } {
     definitions[closedPrefix + name] = closeSchema(schema);
     definitions[partPrefix + name] = closeSchema(schema, true);
   }
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  // Neither checked against the schema of schemas nor made quick: each process compiles a few of them, for a few frames.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false, code: { optimize: false } });
   for (const format of uncheckedFormats) ajv.addFormat(format, true);
   ajv.addSchema({ $id: 'acp', $defs: definitions });
   const validators = new Map<string, MethodDefinition>();
   for (const [name, schema] of Object.entries(original)) {
     const shape = /(Request|Response|Notification)$/.exec(name)?.[1];
     if (shape === undefined || typeof schema['x-method'] !== 'string') continue;
-    const validate = ajv.compile({ $ref: `acp#/$defs/${encodeURIComponent(closedPrefix + name)}` });
-    validators.set(`${schema['x-method']} ${shape}`, { side: String(schema['x-side']), validate });
+    const reference = { $ref: `acp#/$defs/${encodeURIComponent(closedPrefix + name)}` };
+    // Ajv gives the same function for the same object.
+    validators.set(`${schema['x-method']} ${shape}`, { side: String(schema['x-side']), validate: () => ajv.compile(reference) });
   }
   return { validators };
 }
