@@ -7,7 +7,7 @@ import { Writable } from 'node:stream';
 import { Bench } from 'tinybench';
 import { readEnvelope } from '../../src/main/transport/envelope.ts';
 import { FrameWriter } from '../../src/main/transport/frame-writer.ts';
-import { isNestedDeeperThan } from '../../src/main/transport/nesting-limit.ts';
+import { isNestedDeeperThan } from '../../src/shared/framing/nesting-limit.ts';
 import { FrameDecoder } from '../../src/shared/framing/frame-decoder.ts';
 
 interface Work {

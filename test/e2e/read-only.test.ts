@@ -98,14 +98,19 @@ await t.test('a log whose writer was killed is shown as it is, then goes on with
   const sessionId = await runner.newSession(cwd);
   runner.startPrompt(sessionId, 'say Before.\nrun touch begun; sleep 30');
   await fileAppears(join(cwd, 'begun'));
+  const viewer = await startServer(t, { args: viewArgs, stateDir: runner.stateDir });
+  const witness = await startServer(t, { args: viewArgs, stateDir: runner.stateDir });
+  t.ok((await look(witness, sessionId, cwd)).result);
+  const [call = ''] = callIds(witness, sessionId);
+  t.same(statusesOfCall(witness, sessionId, call), ['pending', 'in_progress']);
   runner.child.kill('SIGKILL');
   await runner.exited;
   const path = logPath(runner, sessionId);
   const log = readFileSync(path);
+  await witness.waitFor(({ params }) => params?.update?.toolCallId === call && params.update.status === 'failed', 'the end of the card');
+  await endServer(t, witness);
 
-  const viewer = await startServer(t, { args: viewArgs, stateDir: runner.stateDir });
   t.ok((await look(viewer, sessionId, cwd)).result);
-  const [call = ''] = callIds(viewer, sessionId);
   t.same(statusesOfCall(viewer, sessionId, call), ['pending', 'in_progress', 'failed'], 'nobody is left to end the call');
   t.ok(readFileSync(path).equals(log), 'the log was not touched');
   t.ok(existsSync(path.replace('.jsonl', '.lock')), 'nor was the lock that the dead server left');

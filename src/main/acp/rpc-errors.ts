@@ -13,7 +13,13 @@ export function toRequestError(error: unknown, diagnostics: Diagnostics): Reques
   const known = error instanceof ServerError ? error : new ServerError('INTERNAL', 'The server met an unexpected fault.', { cause: error });
   if (known.code === 'INTERNAL' || known.cause !== undefined) diagnostics.log('debug', describeCause(known));
   const { rpcCode, hint } = errorCatalogue[known.code];
-  return new RequestError(rpcCode, known.message, { ...known.data, code: known.code, details: `${known.message} ${hint}` });
+  return new RequestError(rpcCode, known.message, { ...known.data, code: known.code, details: withHint(known, hint) });
+}
+
+/** What went wrong and what to do about it, in sentences; a message that says the latter itself is not told twice. */
+function withHint({ code, message }: ServerError, hint: string): string {
+  if (code === 'AUTH_REQUIRED' && message.includes('dsh-acp login')) return message;
+  return /[.!?…)]$/.test(message) ? `${message} ${hint}` : `${message}. ${hint}`;
 }
 
 /** Wraps a handler so that whatever it throws leaves as a catalogue error. */

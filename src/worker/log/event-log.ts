@@ -110,6 +110,8 @@ export class EventLog {
     // Who reads the log again must get what is told now: so the event itself goes on without it.
     const event = this.#secrets.mayBeIn(json) ? this.#secrets.inData(made) : made;
     this.#writer.write(sealLine(event === made ? json : JSON.stringify(event)));
+    // A list is in the order of what was said: opening a session says nothing.
+    if (input.type === 'thread/attached' && this.#nextSeq > 0) this.#writer.keepTime();
     this.#nextSeq += 1;
     return event;
   }

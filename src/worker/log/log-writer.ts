@@ -4,7 +4,7 @@
  * `write` is synchronous: some microseconds, where a trip through the thread pool would queue behind every session's
  * fdatasync. A line is in the file wholly or not at all. Must never write to a file that another writer has taken over.
  */
-import { closeSync, fdatasync, fsync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fsync, fstatSync, ftruncateSync, futimesSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { ServerError } from '../../shared/errors.ts';
 import { logWriteFailed } from '../../shared/log/log-faults.ts';
@@ -48,6 +48,8 @@ export class LogWriter {
   /** When the lock and the file were last looked at, in monotonic milliseconds. */
   #checkedAt = Number.NEGATIVE_INFINITY;
   #size: number;
+  /** When the file was last changed before it was opened. */
+  readonly #openedTime: Date;
   /** Length known to be durable. -1 at first: an earlier process may have died before its barrier. */
   #durable = -1;
   #isDirDurable = false;
@@ -63,6 +65,7 @@ export class LogWriter {
     this.#path = options.path;
     this.#dir = options.dir;
     this.#size = options.size;
+    this.#openedTime = fstatSync(options.fd).mtime;
     this.#isOwner = options.isOwner;
     this.#checkEveryMs = options.checkEveryMs ?? 500;
     this.#sync = options.sync ?? fdatasyncOf;
@@ -95,6 +98,15 @@ export class LogWriter {
       throw logWriteFailed(this.#path, error);
     }
     this.#size += line.length;
+  }
+
+  /** Gives the file the time back that it had when it was opened: what was written since is no news. */
+  keepTime(): void {
+    try {
+      futimesSync(this.#fd, this.#openedTime, this.#openedTime);
+    } catch {
+      // Only the order of a list hangs on it.
+    }
   }
 
   /**

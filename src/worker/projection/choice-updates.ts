@@ -23,8 +23,9 @@ export class ChoiceUpdates {
     this.#mode = settings.mode;
   }
 
+  /** A client without the switch could not bring them back. */
   get showsThoughts(): boolean {
-    return this.#choices.showThoughts ?? true;
+    return !this.#booleans || (this.#choices.showThoughts ?? true);
   }
 
   /** Takes an event in without showing it. */

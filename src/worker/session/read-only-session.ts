@@ -15,6 +15,9 @@ import { SessionScreen } from './session-screen.ts';
 import type { ThreadContext } from './thread-context.ts';
 import { TitleFinder } from './title-finder.ts';
 
+/** How often it is looked whether the writer of an open turn is still there. */
+const writerLookMs = 1000;
+
 export class ReadOnlySession implements SessionApi {
   /** Fulfils when the session has left the thread. */
   readonly left: Promise<void>;
@@ -50,8 +53,9 @@ export class ReadOnlySession implements SessionApi {
   async replay(requestId: number): Promise<void> {
     void this.#replayLog().then((outcome) => {
       this.#thread.outbox.complete({ kind: 'loaded', sessionId: this.#task.sessionId, requestId, outcome });
-      if (outcome.ok)
-        this.#follower.follow((why) => this.#note(`the log of session ${this.#task.sessionId} is followed no longer: ${why}`));
+      if (!outcome.ok || this.#left.signal.aborted) return;
+      this.#follower.follow((why) => this.#note(`the log of session ${this.#task.sessionId} is followed no longer: ${why}`));
+      this.#watchWriter();
     });
   }
 
@@ -118,6 +122,21 @@ export class ReadOnlySession implements SessionApi {
     if (event.type === 'turn/start') this.#turnOpen = true;
     else if (event.type === 'turn/end') this.#turnOpen = false;
     return this.#screen.replay(event, this.#left.signal);
+  }
+
+  /** A writer that is killed in the middle of a turn says nothing of it: its cards would stay open for ever. */
+  #watchWriter(): void {
+    let wasGone = false;
+    const timer = setInterval(() => {
+      const isGone = this.#turnOpen && !isLockHeld(this.#task.lockPath);
+      // Twice: its last lines may just have been on their way.
+      if (isGone && wasGone) {
+        this.#turnOpen = false;
+        this.#screen.endCards();
+      }
+      wasGone = isGone;
+    }, writerLookMs).unref();
+    this.#left.signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   }
 
   #note(text: string): void {

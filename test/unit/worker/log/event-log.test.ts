@@ -14,6 +14,7 @@ import {
   truncateSync,
   unlinkSync,
   writeFileSync,
+  utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -352,4 +353,17 @@ t.test('lines longer than a read, and the longest that is allowed', async (t) =>
   );
   truncateSync(paths.log, statSync(paths.log).size + 64 * 1024 * 1024 + 1);
   await t.rejects(openLog(paths), { code: 'LOG_CORRUPT' }, 'an endless line is no torn record');
+});
+
+t.test('a log that is only opened keeps its time, and so its place in a list', async (t) => {
+  const { paths } = await makeLog(t.testdir(), [{ type: 'mode/change', data: { mode: 'ask' } }]);
+  const before = new Date('2020-01-02T03:04:05Z');
+  utimesSync(paths.log, before, before);
+  const { log } = await openLog(paths);
+  const attached = { epoch: 2, threadId: 1, isolation: 'shared', pid: 1, sharedWith: 0 } as const;
+  log.append({ type: 'thread/attached', data: attached });
+  t.equal(statSync(paths.log).mtimeMs, before.getTime());
+  log.append({ type: 'mode/change', data: { mode: 'plan' } });
+  t.ok(statSync(paths.log).mtimeMs > before.getTime(), 'what is said in it counts');
+  await log.close();
 });
