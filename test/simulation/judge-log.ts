@@ -30,6 +30,7 @@ export async function judgeLog(
   let last = 0;
   for (const [index, { seq, type, data }] of events.entries()) {
     if (seq !== index) complaints.push(`event ${index} has the number ${seq}`);
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- most events say nothing of what is judged here
     switch (type) {
       case 'turn/start':
         if (open !== undefined) complaints.push(`turn ${data.turn} begins within turn ${open}`);

@@ -138,7 +138,7 @@ export class SimulatedPool extends EventEmitter {
   /** Its ports close behind what it had posted; its exit is heard of before or after that. */
   #died(thread: SimulatedThread): void {
     const world = this.#world;
-    for (const port of [...this.#ports]) if (port.realm === thread.realm) port.closeNow();
+    for (const port of Array.from(this.#ports)) if (port.realm === thread.realm) port.closeNow();
     world.after(
       world.random.next() * 8,
       () => {

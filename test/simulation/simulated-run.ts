@@ -333,7 +333,7 @@ class SimulatedRun {
     this.#disk.faults.writes = undefined;
     this.#disk.faults.syncs = 0;
     const seen = this.#sawEverything ? this.#judge.seen : undefined;
-    for (const path of [...this.#disk.files.keys()]) {
+    for (const path of Array.from(this.#disk.files.keys())) {
       if (!path.endsWith('.jsonl') || this.#disk.unkept.has(path)) continue;
       let found: readonly string[] | undefined;
       void judgeLog(path, { nonce: `server-${this.#servers}`, seen }).then((complaints) => (found = complaints));

@@ -238,7 +238,7 @@ function installDisk(): void {
           try {
             resolve(look(disk, path));
           } catch (error) {
-            reject(error as Error);
+            reject(error);
           }
         };
         world.after(world.latency(), settle, { kind: 'look' });
@@ -256,10 +256,7 @@ function installDisk(): void {
 function installChannels(): void {
   const threads = require('node:worker_threads');
   const Real = threads.MessageChannel;
-  threads.MessageChannel = class MessageChannel {
-    constructor() {
-      if (current === undefined) return new Real();
-      return simulatedChannel(current.world, current.ports);
-    }
+  threads.MessageChannel = function MessageChannel(): unknown {
+    return current === undefined ? new Real() : simulatedChannel(current.world, current.ports);
   };
 }
