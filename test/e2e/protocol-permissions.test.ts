@@ -86,7 +86,7 @@ await t.test('answers', async (t) => {
       const grants = (...words: string[]): string =>
         execFileSync(process.execPath, [cliPath, 'grants', ...words, '--state-dir', server.stateDir], { encoding: 'utf8' });
       const [, id = ''] = /^ {2}(\w+) .*printf a/m.exec(grants()) ?? [];
-      t.match(grants('remove', id), /^Taken back: the command "printf a/);
+      t.match(grants('remove', id), /^Taken back: .*: the command "printf a/);
       t.equal(await ask(other, 'printf a >> ran', 'reject_once'), 1, 'taken back while the session is open');
       await server.request('session/close', { sessionId });
       t.ok((await server.request('session/load', { sessionId, cwd, mcpServers: [] })).result);

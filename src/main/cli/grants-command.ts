@@ -56,18 +56,20 @@ function fileText({ path, workspace, entries, fault }: StoredGrants): string {
 
 function entryText(workspace: string, { answer, at, key }: LastingEntry): string {
   const day = visibleLine(at, 40).slice(0, 16).replace('T', ' ');
-  return `  ${idOf(workspace, key)}  always ${answer.padEnd(6)}  ${day}  ${visibleLine(grantWords(key), longestWords)}`;
+  return `  ${idOf(workspace, key)}  always ${answer.padEnd(6)}  ${day}  ${visibleLine(grantWords(key, answer), longestWords)}`;
 }
 
 async function remove(stateDir: string, id: string): Promise<string> {
   const found = allOf(stateDir).flatMap(({ path, workspace, entries }) =>
-    [...entries.values()].flatMap(({ key }) => (workspace !== undefined && idOf(workspace, key) === id ? [{ path, workspace, key }] : [])),
+    [...entries.values()].flatMap(({ key, answer }) =>
+      workspace !== undefined && idOf(workspace, key) === id ? [{ path, workspace, key, answer }] : [],
+    ),
   );
   const [one] = found;
   if (one === undefined)
     throw new ServerError('INVALID_PARAMS', `There is no lasting answer ${visibleLine(id, 40)}; dsh-acp grants shows all.`);
-  const { path, workspace, key } = one;
-  const words = grantWords(key);
+  const { path, workspace, key, answer } = one;
+  const words = grantWords(key, answer);
   try {
     await appendGrant(path, { workspace, answer: 'forget', words, key, at: new Date().toISOString() });
   } catch (error) {

@@ -3,12 +3,15 @@
  * the person who lists what they have answered.
  */
 
-/** For example `the command "npm test" in /srv/project`. A key of a later release is given back as it is. */
-export function grantWords(key: string): string {
+import { circumstanceWords } from './command-grant.ts';
+import type { LastingAnswer } from './grants-file.ts';
+
+/** For example `while contained: the command "npm test" in /srv/project`. A key of a later release is given back as it is. */
+export function grantWords(key: string, answer: LastingAnswer): string {
   const [kind, ...parts] = parsedKey(key);
   switch (kind) {
     case 'execute':
-      return `the command ${JSON.stringify(parts[1])} in ${String(parts[0])}`;
+      return `${circumstanceWords(parts.slice(2), answer === 'allow')}the command ${JSON.stringify(parts[1])} in ${String(parts[0])}`;
     case 'read':
       return `reading ${parts.join(', ')}`;
     case 'write':

@@ -7,6 +7,7 @@
 import type { PermissionMode } from '../events.ts';
 import { selfProvider } from '../subagent-protocol.ts';
 import { isInside, isInsideAny } from '../path-inside.ts';
+import { commandGrant, type KnownConditions } from './command-grant.ts';
 import { isSecretFile } from './secret-files.ts';
 import { isControlFile } from './control-files.ts';
 
@@ -22,9 +23,19 @@ export interface ResolvedPath {
 export type ResolvedAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'read' | 'write'; readonly paths: readonly ResolvedPath[] }
-  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string; readonly canonicalCwd?: string | undefined }
+  | CommandAccess
   | { readonly kind: 'delegate'; readonly provider: string }
   | McpAccess;
+
+export interface CommandAccess {
+  readonly kind: 'execute';
+  readonly command: string;
+  readonly cwd: string;
+  readonly canonicalCwd?: string | undefined;
+  readonly background?: boolean;
+  /** Absent where nobody has asked for them: then it may reach everything. */
+  readonly conditions?: KnownConditions;
+}
 
 /** A call of a tool of an MCP server. `print` changes with what the server is started with and with what the tool says of itself. */
 export interface McpAccess {
@@ -50,6 +61,12 @@ export interface Grant {
   readonly key: string;
   /** The same in words, for a button. */
   readonly scope: string;
+  /** Behind the scope of a yes: in which circumstances that holds. */
+  readonly circumstance?: string;
+  /** Keys of answers that were given for more: a yes to one of them is a yes here. */
+  readonly wider?: readonly string[];
+  /** What a no binds to, where that is more than what a yes does. */
+  readonly rejectKey?: string;
 }
 
 export type PolicyVerdict =
@@ -68,7 +85,8 @@ export function decideAccess(mode: PermissionMode, access: ResolvedAccess, conte
   if (mode === 'full-access') return { kind: 'allow' };
   const question = questionAbout(mode, access, context);
   if (question === undefined) return { kind: 'allow' };
-  if (context.grants.has(question.grant.key)) return { kind: 'granted', key: question.grant.key };
+  const granted = coveringKeys(question.grant).find((key) => context.grants.has(key));
+  if (granted !== undefined) return { kind: 'granted', key: granted };
   return { kind: 'ask', ...question };
 }
 
@@ -103,7 +121,7 @@ function questionAbout(mode: PermissionMode, access: ResolvedAccess, context: Po
     case 'write':
       return pathQuestion(mode, access, context);
     case 'execute':
-      return { why: undefined, grant: commandGrant(access) };
+      return { why: undefined, grant: executeGrant(access) };
     case 'delegate':
       if (access.provider === selfProvider) return undefined;
       return { why: 'Another program is to work here, with rights of its own.', grant: providerGrant(access.provider) };
@@ -122,7 +140,7 @@ export function grantFor(access: ResolvedAccess, toolName: string): Grant {
     case 'write':
       return pathGrant(access.kind, access.paths);
     case 'execute':
-      return commandGrant(access);
+      return executeGrant(access);
     case 'delegate':
       return providerGrant(access.provider);
     case 'mcp':
@@ -133,8 +151,13 @@ export function grantFor(access: ResolvedAccess, toolName: string): Grant {
   }
 }
 
-function commandGrant({ command, cwd, canonicalCwd = cwd }: Extract<ResolvedAccess, { kind: 'execute' }>): Grant {
-  return { key: JSON.stringify(['execute', canonicalCwd, command]), scope: 'this exact command' };
+/** Keys of which a yes to any is enough. */
+export function coveringKeys({ key, wider = [] }: Grant): readonly string[] {
+  return [key, ...wider];
+}
+
+function executeGrant({ command, cwd, canonicalCwd = cwd, background = false, conditions = 'unknown' }: CommandAccess): Grant {
+  return commandGrant({ command, cwd: canonicalCwd, background, conditions });
 }
 
 function providerGrant(provider: string): Grant {

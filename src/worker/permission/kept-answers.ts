@@ -12,6 +12,8 @@ const longestWaitMs = 2000;
 type Outcome = EventData['permission/decided']['outcome'];
 export type KeptRejection = { readonly outcome: Extract<Outcome, 'reject-always' | 'reject-session'>; readonly grant: string };
 
+export type KeptAllowance = { readonly outcome: Extract<Outcome, 'allow-always' | 'allow-session'>; readonly grant: string };
+
 export class KeptAnswers {
   readonly #lasting: LastingGrants | undefined;
   readonly #allowed = new Set<string>();
@@ -41,9 +43,16 @@ export class KeptAnswers {
     return { outcome: rejected.has(grant) ? 'reject-always' : 'reject-session', grant };
   }
 
-  allowanceOf(key: string): Extract<Outcome, 'allow-always' | 'allow-session'> | undefined {
-    if (this.#allowed.has(key)) return 'allow-session';
-    return this.#current.allowed.has(key) ? 'allow-always' : undefined;
+  allowanceOf(key: string): KeptAllowance['outcome'] | undefined {
+    return this.allowanceOfAny([key])?.outcome;
+  }
+
+  /** The first of these keys that was allowed. */
+  allowanceOfAny(keys: readonly string[]): KeptAllowance | undefined {
+    const { allowed } = this.#current;
+    const grant = keys.find((key) => this.#allowed.has(key) || allowed.has(key));
+    if (grant === undefined) return undefined;
+    return { outcome: this.#allowed.has(grant) ? 'allow-session' : 'allow-always', grant };
   }
 
   /**

@@ -33,11 +33,11 @@ export const nothingLasts: Lasting = { allow: false, reject: false };
 const longestKey = 16 * 1024;
 
 /** In the order shown. */
-export function permissionOptions({ scope }: Grant, lasting: Lasting): PermissionOptions {
+export function permissionOptions({ scope, circumstance = '' }: Grant, lasting: Lasting): PermissionOptions {
   return [
     { optionId: optionIds.allowOnce, name: 'Allow once', kind: 'allow_once' },
     ...(lasting.allow
-      ? [{ optionId: optionIds.allowAlways, name: `Always allow ${scope} in this workspace`, kind: 'allow_always' } as const]
+      ? [{ optionId: optionIds.allowAlways, name: `Always allow ${scope} in this workspace${circumstance}`, kind: 'allow_always' } as const]
       : []),
     { optionId: optionIds.rejectOnce, name: 'Reject once', kind: 'reject_once' },
     ...(lasting.reject
@@ -58,7 +58,8 @@ export async function whatLasts(
   if (key.length > longestKey) return nothingLasts;
   switch (access.kind) {
     case 'execute':
-      return access.canonicalCwd === undefined ? nothingLasts : { allow: true, reject: true };
+      // A yes about what cannot be told now would be one for the widest circumstances.
+      return access.canonicalCwd === undefined ? nothingLasts : { allow: access.conditions !== 'unknown', reject: true };
     case 'read':
     case 'write': {
       const { kind, paths } = access;

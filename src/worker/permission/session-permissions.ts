@@ -10,6 +10,7 @@ import type { RestoreVerdict } from '../undo/restored-files.ts';
 import type { PermissionCall, PermissionDecision, PermissionGate } from './permission-gate.ts';
 import { askedByPolicy, denied, deniedByPolicy, networkNotCut, noSandboxFor, reasonOfRule, refusals } from './permission-texts.ts';
 import {
+  coveringKeys,
   decideAccess,
   grantFor,
   pathGrant,
@@ -19,7 +20,9 @@ import {
 } from '../../shared/permission/mode-policy.ts';
 import { type RuledCall, type RuleVerdict, strictest } from '../../shared/permission/compiled-policy.ts';
 import { fallbackRuleName } from '../../shared/policy-rules.ts';
-import { CallQuestions, type CallQuestionsOptions } from './call-questions.ts';
+import { CallQuestions, type CallQuestionsOptions, type Question } from './call-questions.ts';
+import { boundsOfConditions, withConditions } from './command-conditions.ts';
+import type { SandboxState } from '../../shared/sandbox.ts';
 import { KeptAnswers, type KeptRejection } from './kept-answers.ts';
 import { resolveAccess } from './resolve-access.ts';
 import { undoToolName, undoVerdict } from './undo-verdict.ts';
@@ -39,6 +42,8 @@ export interface SessionPermissionsOptions extends CallQuestionsOptions {
   readonly policies?: readonly { decide(call: RuledCall): RuleVerdict | undefined }[];
   /** Whether a command can run without a network; nothing that needs it is allowed when it is not known. */
   readonly canCutNetwork?: () => Promise<boolean>;
+  /** What commands run in, also where they are kept in nothing by choice; `sandboxState` when absent. */
+  readonly commandState?: () => Promise<SandboxState>;
   /** What was answered for good in this workspace; absent for work that asks about one call at a time and heeds nothing else. */
   readonly lasting?: LastingGrants;
   /** `false`: only this one call is ever asked about. For clients that are programs. */
@@ -49,13 +54,19 @@ export class SessionPermissions implements PermissionGate {
   readonly #options: SessionPermissionsOptions;
   readonly #kept: KeptAnswers;
   readonly #questions: CallQuestions;
+  readonly #modeListeners: (() => void)[] = [];
   #mode: PermissionMode;
 
   constructor(options: SessionPermissionsOptions) {
     this.#options = options;
     this.#kept = new KeptAnswers(options.lasting);
     const offersLasting = options.lasting !== undefined && options.offersGrants !== false;
-    this.#questions = new CallQuestions(options, { kept: this.#kept, places: this.#places, offersLasting });
+    this.#questions = new CallQuestions(options, {
+      kept: this.#kept,
+      places: this.#places,
+      offersLasting,
+      mode: () => this.#mode,
+    });
     this.#mode = options.mode;
   }
 
@@ -63,9 +74,16 @@ export class SessionPermissions implements PermissionGate {
     return this.#mode;
   }
 
-  /** Holds from the next call on; a question that is open stays open. */
+  /** Holds from now on: open questions about what the mode refuses are taken back, and their calls refused. Others stay open. */
   setMode(mode: PermissionMode): void {
     this.#mode = mode;
+    this.#questions.modeChanged();
+    for (const listener of this.#modeListeners) listener();
+  }
+
+  /** Hears of each {@link setMode}, once the mode holds. Must not throw. */
+  onModeSet(listener: () => void): void {
+    this.#modeListeners.push(listener);
   }
 
   /** Learns mode and grants from an event of the log. Idempotent, so live events may be shown to it as well. */
@@ -110,7 +128,7 @@ export class SessionPermissions implements PermissionGate {
   /** Holds in every mode and under every policy: between a yes of theirs and a no of the person the stricter word counts. */
   #rejectionOf({ toolName }: Pick<PermissionCall, 'toolName'>, access: ResolvedAccess): KeptRejection | undefined {
     const each = access.kind === 'read' || access.kind === 'write' ? access.paths.map((path) => pathGrant(access.kind, [path])) : [];
-    return this.#kept.rejectionOf([grantFor(access, toolName), ...each].map(({ key }) => key));
+    return this.#kept.rejectionOf([grantFor(access, toolName), ...each].map(({ key, rejectKey }) => rejectKey ?? key));
   }
 
   get #places(): Pick<PolicyContext, 'cwd' | 'roots' | 'ownDirectories'> {
@@ -120,6 +138,10 @@ export class SessionPermissions implements PermissionGate {
 
   get #context(): PolicyContext {
     return { ...this.#places, grants: { has: (key) => this.#kept.allowanceOf(key) !== undefined } };
+  }
+
+  get #commandState(): SessionPermissionsOptions['commandState'] {
+    return this.#options.commandState ?? this.#options.sandboxState;
   }
 
   get #policies(): NonNullable<SessionPermissionsOptions['policies']> {
@@ -149,9 +171,16 @@ export class SessionPermissions implements PermissionGate {
       return this.#questions.refuse(call, { outcome: 'reject', by: 'policy', rule }, noSandboxFor(rule));
     }
     if (signal.aborted) return refusals.cancelled;
+    const late = refusedByMode(this.#mode, access);
+    if (late !== undefined) return this.#questions.refuse(call, { outcome: 'reject', by: 'mode' }, denied(late));
     const decision = verdict.action === 'allow' ? this.#allowByRule(call, rule) : await this.#askByRule(call, access, verdict, signal);
     const bounds = { ...(network === 'none' ? { network } : {}), ...(sandbox === undefined ? {} : { sandbox }) };
     return decision.allowed ? { ...decision, ...bounds } : decision;
+  }
+
+  async #askByMode(call: PermissionCall, question: Omit<Question, 'timeoutMs'>, signal: AbortSignal): Promise<PermissionDecision> {
+    const answer = await this.#questions.ask(call, { ...question, timeoutMs: this.#options.timeoutMs }, signal);
+    return answer.allowed ? { ...answer, ...boundsOfConditions(question.access) } : answer;
   }
 
   #allowByRule(call: PermissionCall, rule: string): PermissionDecision {
@@ -159,44 +188,47 @@ export class SessionPermissions implements PermissionGate {
     return { allowed: true };
   }
 
-  async #askByRule(call: PermissionCall, access: ResolvedAccess, verdict: RuleVerdict, signal: AbortSignal): Promise<PermissionDecision> {
+  async #askByRule(call: PermissionCall, given: ResolvedAccess, verdict: RuleVerdict, signal: AbortSignal): Promise<PermissionDecision> {
     const { rule } = verdict;
+    const { network } = verdict;
+    const access = await withConditions(given, { state: this.#commandState, network, signal });
+    if (signal.aborted) return refusals.cancelled;
+    const refusal = refusedByMode(this.#mode, access);
+    if (refusal !== undefined) return this.#questions.refuse(call, { outcome: 'reject', by: 'mode', rule }, denied(refusal));
     const grant = grantFor(access, call.toolName);
-    const outcome = this.#kept.allowanceOf(grant.key);
-    if (outcome !== undefined) {
-      this.#questions.record(call, { outcome, by: 'grant', rule, grant: grant.key });
-      return { allowed: true };
+    const kept = this.#kept.allowanceOfAny(coveringKeys(grant));
+    if (kept !== undefined) {
+      this.#questions.record(call, { ...kept, by: 'grant', rule });
+      return { allowed: true, ...boundsOfConditions(access) };
     }
     const timeoutMs = verdict.askTimeoutMs ?? this.#options.timeoutMs;
-    const { network } = verdict;
     const answer = await this.#questions.ask(
       call,
       { why: reasonOfRule(rule, verdict.why), access, grant, rule, timeoutMs, network },
       signal,
     );
-    return answer.allowed || answer === refusals.cancelled ? answer : askedByPolicy(answer, rule);
+    if (answer.allowed) return { ...answer, ...boundsOfConditions(access) };
+    // What the mode refuses was no question of the rule's.
+    return answer === refusals.cancelled || answer.text === refusedByMode(this.#mode, access) ? answer : askedByPolicy(answer, rule);
   }
 
-  async #decideByMode(
-    mode: PermissionMode,
-    call: PermissionCall,
-    access: ResolvedAccess,
-    signal: AbortSignal,
-  ): Promise<PermissionDecision> {
-    const verdict = decideAccess(mode, access, this.#context);
+  async #decideByMode(mode: PermissionMode, call: PermissionCall, given: ResolvedAccess, signal: AbortSignal): Promise<PermissionDecision> {
+    const asks = mode !== 'full-access' && refusedByMode(mode, given) === undefined;
+    const access = asks ? await withConditions(given, { state: this.#commandState, signal }) : given;
+    // The mode that held when the call was made, unless a stricter one has come since.
+    const now = refusedByMode(this.#mode, access) === undefined ? mode : this.#mode;
+    const verdict = decideAccess(now, access, this.#context);
     switch (verdict.kind) {
       case 'allow':
         return { allowed: true };
       case 'granted':
         this.#questions.record(call, { outcome: this.#kept.allowanceOf(verdict.key) ?? 'allow-always', by: 'grant', grant: verdict.key });
-        return { allowed: true };
+        return { allowed: true, ...boundsOfConditions(access) };
       case 'deny':
         this.#questions.record(call, { outcome: 'reject', by: 'mode' });
         return denied(verdict.text);
       case 'ask':
-        return signal.aborted
-          ? refusals.cancelled
-          : await this.#questions.ask(call, { ...verdict, access, timeoutMs: this.#options.timeoutMs }, signal);
+        return signal.aborted ? refusals.cancelled : await this.#askByMode(call, { ...verdict, access }, signal);
       default:
         return refusals.fault;
     }

@@ -44,6 +44,8 @@ type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by'>;
 
 export class SubagentQuestions {
   readonly #parts: SubagentQuestionsParts;
+  /** Of the questions that are open. */
+  readonly #forbidden = new Set<AbortController>();
   #asked = 0;
 
   constructor(parts: SubagentQuestionsParts) {
@@ -77,9 +79,22 @@ export class SubagentQuestions {
     this.#asked += 1;
     const requestKey = `subagent:${this.#asked}:${callId}`;
     const request = { sessionId, requestKey, params: requestParams(sessionId, asker, { ...question, title }), afterBatch: flush() };
-    const outcome = await askOnce(() => this.#parts.ask(request), { signal, timeoutMs });
+    const forbidden = new AbortController();
+    this.#forbidden.add(forbidden);
+    const outcome = await askOnce(() => this.#parts.ask(request), { signal: AbortSignal.any([signal, forbidden.signal]), timeoutMs });
+    this.#forbidden.delete(forbidden);
     if (outcome.kind !== 'answered') void this.#withdraw(requestKey);
-    return decisionOf(outcome);
+    const byMode = { outcome: 'reject', by: 'mode' } as const;
+    if (outcome.kind === 'aborted' && !signal.aborted) return byMode;
+    const decision = decisionOf(outcome);
+    // A yes of an earlier mode: the mode that holds now was chosen later, and is the stricter word.
+    return decision.outcome === 'allow-once' && this.#byMode()?.outcome === 'reject' ? byMode : decision;
+  }
+
+  /** Takes the open questions back where the mode refuses now whatever a child may ask: their answer is no. */
+  modeChanged(): void {
+    if (this.#byMode()?.outcome !== 'reject') return;
+    for (const forbidden of this.#forbidden) forbidden.abort();
   }
 
   /** The question no longer counts, whether or not the client hears of it. */

@@ -56,7 +56,7 @@ export class WorkspaceGrants implements LastingGrants {
     try {
       const problem = this.#problemOf(readGrants(path));
       if (problem !== undefined) throw new Error(problem);
-      await appendGrant(path, { workspace, answer, words: grantWords(key), key, at: new Date().toISOString() });
+      await appendGrant(path, { workspace, answer, words: grantWords(key, answer), key, at: new Date().toISOString() });
       return true;
     } catch (error) {
       this.#note(

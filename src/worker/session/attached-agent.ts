@@ -111,6 +111,7 @@ export class AttachedAgent implements SessionApi {
     this.#subagents = createSubagentRuns(task, thread, {
       journal: this.#journal,
       mode: () => this.#permissions.mode,
+      onModeSet: (listener) => this.#permissions.onModeSet(listener),
       agent: () => this.#agent,
     });
     this.#undo = new SessionUndo(task, thread, () => {

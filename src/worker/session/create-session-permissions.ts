@@ -35,6 +35,7 @@ export function createSessionPermissions(task: SessionTask, thread: ThreadContex
     toolCall: (call, reason) => projector.permissionToolCall(call, reason),
     policies: sessionPolicies({ cwd, roots, ownDirectories, server: settings.policy, session: options.policy }),
     canCutNetwork: () => broker.canCutNetwork(),
+    commandState: () => broker.sandboxState(),
     ...(task.sandbox === undefined ? {} : { sandboxState: () => broker.sandboxState() }),
     ...(grants === undefined ? {} : { lasting: new WorkspaceGrants({ ...grants, workspace: cwd, note }) }),
     // A program that answers for a person is asked about one call at a time.

@@ -19,6 +19,8 @@ export function usableSubagents({ settings, options }: SessionTask): readonly Su
 export interface SessionSubagentsParts {
   readonly journal: SessionJournal;
   readonly mode: () => PermissionMode;
+  /** Hears of each change of the mode, once it holds. */
+  readonly onModeSet: (listener: () => void) => void;
   readonly agent: () => ReactLoopAgent;
 }
 
@@ -26,7 +28,7 @@ export interface SessionSubagentsParts {
 export function createSubagentRuns(task: SessionTask, thread: ThreadContext, parts: SessionSubagentsParts): SubagentRuns {
   const { sessionId, cwd, spillDir, settings, options } = task;
   const { main, broker, outbox } = thread;
-  const { journal, mode, agent } = parts;
+  const { journal, mode, onModeSet, agent } = parts;
   const questions = new SubagentQuestions({
     sessionId,
     timeoutMs: shortest(options.policy?.askTimeoutMs, settings.policy?.askTimeoutMs) ?? settings.permissionTimeoutMs,
@@ -37,6 +39,7 @@ export function createSubagentRuns(task: SessionTask, thread: ThreadContext, par
     withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
     flush: () => outbox.flush(),
   });
+  onModeSet(() => questions.modeChanged());
   return new SubagentRuns({
     sessionId,
     cwd,

@@ -59,7 +59,8 @@ export const bashTool: Tool<BashArgs> = {
   access: (args, { cwd }) => {
     const directory = workingDirectory(args, cwd);
     decideDirectory(args, directory);
-    return { kind: 'execute', command: args.command, cwd: directory };
+    const background = args.run_in_background === true ? ({ background: true } as const) : {};
+    return { kind: 'execute', command: args.command, cwd: directory, ...background };
   },
   execute: async (args, context) => {
     if (context.signal.aborted) return { text: '[aborted: the command was not started]', isError: true, code: 'ABORTED' };

@@ -16,7 +16,7 @@ export type ToolAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'read'; readonly paths: readonly string[] }
   | { readonly kind: 'write'; readonly paths: readonly string[] }
-  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string }
+  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string; readonly background?: true }
   /** Hands work to another agent. */
   | { readonly kind: 'delegate'; readonly provider: string }
   /** Reaches whatever a server of the client's choice reaches. `print` changes with the server and with the tool. */

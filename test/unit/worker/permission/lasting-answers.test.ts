@@ -96,8 +96,8 @@ t.test('the file is private, and a person can read it', async (t) => {
     version: 1,
     workspace: ws,
     answer: 'allow',
-    words: `the command "npm run \\"x\\"" in ${ws}`,
-    key: JSON.stringify(['execute', ws, 'npm run "x"']),
+    words: `with or without a sandbox: the command "npm run \\"x\\"" in ${ws}`,
+    key: JSON.stringify(['execute', ws, 'npm run "x"', 'uncontained', 'network', 'foreground']),
     at: /^\d{4}-\d\d-\d\dT/,
   });
   t.same(readdirSync(ws), ['a.txt', 'sub'], 'nothing is kept in the workspace');
@@ -294,11 +294,22 @@ t.test('many writers at once lose no answer', async (t) => {
 });
 
 t.test('a key says in words what it is about', async (t) => {
-  t.equal(grantWords('["execute","/ws","npm test"]'), 'the command "npm test" in /ws');
-  t.equal(grantWords('["read","/a","/b"]'), 'reading /a, /b');
-  t.equal(grantWords('["write","/a"]'), 'writing /a');
-  t.equal(grantWords('["delegate","x"]'), 'delegating to x');
-  t.equal(grantWords('["tool","todo_write"]'), 'the tool todo_write');
-  t.equal(grantWords('["later",1]'), '["later",1]');
-  t.equal(grantWords('{'), '{');
+  const cases: [string, 'allow' | 'reject', string][] = [
+    ['["execute","/ws","npm test"]', 'reject', 'the command "npm test" in /ws'],
+    ['["execute","/ws","npm test"]', 'allow', 'while contained: the command "npm test" in /ws'],
+    ['["execute","/ws","ls","contained","network","foreground"]', 'allow', 'while contained: the command "ls" in /ws'],
+    [
+      '["execute","/ws","ls","contained","no-network","background"]',
+      'allow',
+      'while contained, without a network, also in the background: the command "ls" in /ws',
+    ],
+    ['["execute","/ws","ls","uncontained","network","foreground"]', 'allow', 'with or without a sandbox: the command "ls" in /ws'],
+    ['["read","/a","/b"]', 'allow', 'reading /a, /b'],
+    ['["write","/a"]', 'allow', 'writing /a'],
+    ['["delegate","x"]', 'allow', 'delegating to x'],
+    ['["tool","todo_write"]', 'allow', 'the tool todo_write'],
+    ['["later",1]', 'allow', '["later",1]'],
+    ['{', 'allow', '{'],
+  ];
+  for (const [key, answer, words] of cases) t.equal(grantWords(key, answer), words);
 });

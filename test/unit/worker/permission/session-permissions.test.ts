@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { EventInput, PermissionMode } from '../../../../src/shared/events.ts';
+import type { EventInput } from '../../../../src/shared/events.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../../../src/shared/thread-protocol.ts';
 import { canonicalPath } from '../../../../src/worker/permission/canonical-path.ts';
 import type { PermissionCall } from '../../../../src/worker/permission/permission-gate.ts';
@@ -205,18 +205,78 @@ t.test('a yes is used up; an answer for good lasts, for exactly this call', asyn
   t.match(await asked, { allowed: false }, 'what belongs to the workspace is not learnt from the log: it may have been taken back');
 });
 
-t.test('a mode holds from the next call on, and is learnt from the log', async (t) => {
-  const { gate, events, question } = harness();
+t.test('a mode holds at once, and is learnt from the log', async (t) => {
+  const { gate, events, question, withdrawn } = harness();
   const open = gate.decide(command('x'), never);
-  const asked = await question(0);
-  const mode: PermissionMode = 'read-only';
-  gate.setMode(mode);
-  asked.answer(selected('allow_once'));
-  t.strictSame(await open, { allowed: true });
-  t.match(await gate.decide(command('x'), never), { allowed: false, code: 'PERMISSION_DENIED', text: /read-only/ });
-  t.match(events.at(-1), { data: { outcome: 'reject', by: 'mode' } });
+  const tool = gate.decide(call({ kind: 'mcp', server: 's', tool: 't', print: 'p' }, 'c2'), never);
+  const reading = gate.decide(call({ kind: 'read', paths: ['/elsewhere'] }, 'c3'), never);
+  const asked = [await question(0), await question(1), await question(2)];
+  const keyOf = (callId: string) =>
+    asked.find(({ request }) => (request.params as Params).toolCall.toolCallId === callId)?.request.requestKey;
+  gate.setMode('accept-edits');
+  t.strictSame(withdrawn, [], 'a mode that refuses nothing leaves its questions alone');
+  gate.setMode('plan');
+  t.match(await open, { allowed: false, code: 'PERMISSION_DENIED', text: /making a plan/ });
+  t.match(await tool, { allowed: false, code: 'PERMISSION_DENIED', text: /MCP/ });
+  t.strictSame(withdrawn.toSorted(), [keyOf('c1'), keyOf('c2')].toSorted(), 'the client need not answer what no longer counts');
+  for (const { answer } of asked) answer(selected('allow_once'));
+  t.strictSame(await reading, { allowed: true }, 'reading is no matter of the plan');
+  const decided = events.flatMap((event) => (event.type === 'permission/decided' ? [event.data] : []));
+  t.match(
+    decided.filter(({ callId }) => callId !== 'c3'),
+    [
+      { outcome: 'reject', by: 'mode', grant: undefined },
+      { outcome: 'reject', by: 'mode', grant: undefined },
+    ],
+  );
+  t.match(await gate.decide(command('x'), never), { allowed: false, code: 'PERMISSION_DENIED', text: /making a plan/ });
   gate.observe({ type: 'mode/change', data: { mode: 'full-access' } });
   t.equal(gate.mode, 'full-access');
+});
+
+t.test('a yes that comes together with a stricter mode neither runs the call nor lasts', async (t) => {
+  for (const access of [
+    { kind: 'execute', command: 'x', cwd: '/ws' },
+    { kind: 'mcp', server: 's', tool: 't', print: 'p' },
+  ] as const) {
+    for (const mode of ['plan', 'read-only'] as const) {
+      const lasting = memoryGrants();
+      const { gate, events, question } = harness({ lasting });
+      const decision = gate.decide(call(access), never);
+      // The answer is on its way when the mode changes.
+      (await question(0)).answer(selected('allow_always'));
+      gate.setMode(mode);
+      t.match(await decision, { allowed: false, code: 'PERMISSION_DENIED' }, `${access.kind} in ${mode}`);
+      t.match(events.at(-1), { type: 'permission/decided', data: { outcome: 'reject', by: 'mode', grant: undefined } });
+      t.equal(lasting.allowed.size, 0, 'nothing is kept');
+    }
+  }
+  const lasting = memoryGrants();
+  let kept: () => void = () => undefined;
+  const slow = harness({ lasting: { ...lasting, add: () => new Promise((resolve) => (kept = () => resolve(true))) } });
+  const decision = slow.gate.decide(command('x'), never);
+  (await slow.question(0)).answer(selected('allow_always'));
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  slow.gate.setMode('plan');
+  kept();
+  t.match(await decision, { allowed: false, code: 'PERMISSION_DENIED', text: /making a plan/ }, 'while the answer was being kept');
+
+  const rejecting = harness();
+  const refused = rejecting.gate.decide(command('x'), never);
+  (await rejecting.question(0)).answer(selected('reject_always'));
+  t.match(await refused, { allowed: false, text: /for good/ });
+});
+
+t.test('a mode that comes before a question is asked has it not asked at all', async (t) => {
+  const { gate, events, questions } = harness({
+    sandboxState: async () => {
+      gate.setMode('read-only');
+      return { kind: 'none', network: 'on' };
+    },
+  });
+  t.match(await gate.decide(command('x'), never), { allowed: false, text: /read-only/ });
+  t.equal(questions.length, 0);
+  t.strictSame(outcomes(events), ['reject']);
 });
 
 t.test('links are followed before anything is decided', async (t) => {

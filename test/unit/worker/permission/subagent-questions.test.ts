@@ -43,6 +43,7 @@ function rig(answer: PermissionAnswer | 'never' | Error, parts: Partial<Subagent
     events,
     requests,
     withdrawn,
+    questions,
     ask: (signal = new AbortController().signal) =>
       questions.ask(
         { ...asker, provider: asked.provider ?? asker.provider },
@@ -135,5 +136,32 @@ t.test('the mode speaks first: full access asks nobody, read-only allows nothing
     t.equal(await ask(), allowed, mode);
     t.same(requests, []);
     t.match(decisions(events), [{ by: 'mode' }]);
+  }
+});
+
+t.test('a mode that refuses takes open questions back, and a yes that comes with it is a no', async (t) => {
+  let mode: PermissionMode = 'ask';
+  const open = rig('never', { mode: () => mode });
+  const answer = open.ask();
+  while (open.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  open.questions.modeChanged();
+  t.same(open.withdrawn, [], 'nothing has changed');
+  mode = 'plan';
+  open.questions.modeChanged();
+  t.equal(await answer, false);
+  t.same(open.withdrawn, [open.requests[0]?.requestKey]);
+  t.match(decisions(open.events), [{ outcome: 'reject', by: 'mode' }]);
+
+  for (const strict of ['plan', 'read-only'] as const) {
+    mode = 'ask';
+    const late = rig('never', {
+      mode: () => mode,
+      ask: async () => {
+        mode = strict;
+        return selected('allow_once');
+      },
+    });
+    t.equal(await late.ask(), false, strict);
+    t.match(decisions(late.events), [{ outcome: 'reject', by: 'mode' }]);
   }
 });
