@@ -301,10 +301,13 @@ await point(25, 'initialize, session/new and what follows may come in one write'
 
 await point(3, 'LF and CRLF end lines, blank ones are passed over, and a whole last line without an end is served', async (t) => {
   const lines = `\n \r\n${call('crlf', 'session/list', {}).trimEnd()}\r\n\n${call('lf', 'session/list', {})}`;
-  t.same(codes(await exchange(plain, lines, 2)), [
-    ['crlf', undefined],
-    ['lf', undefined],
-  ]);
+  t.same(
+    new Set(codes(await exchange(plain, lines, 2))),
+    new Set([
+      ['crlf', undefined],
+      ['lf', undefined],
+    ]),
+  );
   // The last line is tried by point 25, which ends its server.
 });
 
@@ -691,7 +694,12 @@ await point(65, 'prompts of different sessions run side by side', async (t) => {
 await point(66, '$/cancel_request cancels a prompt, may meet any other request, and is passed over for what is unknown', async (t) => {
   const sessionId = await plain.newSession(work);
   const id = plain.startPrompt(sessionId, 'wait 60000');
-  t.same(await exchange(plain, note('$/cancel_request', { requestId: String(id) }) + note('$/cancel_request', { requestId: {} }), 0), []);
+  const wrong = note('$/cancel_request', { requestId: String(id) }) + note('$/cancel_request', { requestId: {} });
+  const come = await exchange(plain, wrong, 0);
+  t.same(
+    come.filter(({ method }) => method !== 'session/update'),
+    [],
+  );
   plain.notify('$/cancel_request', { requestId: id });
   t.equal(stop(await plain.response(id)), 'cancelled');
   const [listed] = await exchange(plain, call('66', 'session/list', {}) + note('$/cancel_request', { requestId: '66' }), 1);
@@ -801,10 +809,10 @@ await point(76, 'the content of an update is the whole list', async (t) => {
 
 await point(77, 'input and output of a call are bounded', async (t) => {
   const sessionId = await keyed.newSession(work);
-  const content = 'x'.repeat(3_000_000);
+  const content = 'x'.repeat(1_000_000);
   await ask(
     sessionId,
-    { tools: [{ name: 'nonsense', arguments: JSON.stringify({ content }) }, bash('head -c 3000000 /dev/zero | tr "\\0" x')] },
+    { tools: [{ name: 'nonsense', arguments: JSON.stringify({ content }) }, bash('head -c 1000000 /dev/zero | tr "\\0" x')] },
     done,
   );
   const longest = Math.max(...keyed.updates(sessionId).map((update) => JSON.stringify(update).length));

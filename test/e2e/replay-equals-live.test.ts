@@ -20,14 +20,18 @@ const servers = [
   { name: 'files', command: process.execPath, args: [join(projectRoot, 'build/test/support/mcp-server-main.js'), 'plain'], env: [] },
 ];
 
+interface Said {
+  readonly messageId: string;
+  readonly content: unknown;
+}
+
 interface Seen {
   /** Messages, cards, plans, figures and titles, in order. */
   readonly view: unknown[];
-  /** What the person said into a running turn: shown live, too. */
-  readonly steered: unknown[];
   /** Where mode and options stand at the end. */
   readonly choices: Record<string, unknown>;
-  readonly said: unknown[];
+  /** What the person said: shown live only where it went into a running turn. */
+  readonly said: Said[];
   /** Calls that the model did not finish: no load shows them. */
   readonly drafts: number;
 }
@@ -40,9 +44,8 @@ function seen(updates: readonly any[]): Seen {
   const choices = Object.fromEntries(updates.flatMap((one) => (choiceKinds.has(one.sessionUpdate) ? [[one.sessionUpdate, one]] : [])));
   return {
     view: sorted(screen.view((id) => !isDraft(screen.card(id)))) as unknown[],
-    steered: said.map(({ messageId, content }) => ({ messageId, content })),
     choices,
-    said: said.map(({ content }) => content),
+    said: said.map(({ messageId, content }) => ({ messageId, content })),
     drafts: [...screen.cards.values()].filter(isDraft).length,
   };
 }
@@ -72,16 +75,16 @@ async function loaded(server: ServerProcess, sessionId: string, cwd: string, mcp
   return seen(updates.filter(({ sessionUpdate }) => !known.has(sessionUpdate)));
 }
 
-const isSteered = (said: unknown): boolean => JSON.stringify(said).includes('steered: ');
-
 /** Compares what was seen live with two loads. */
 async function checkReplay(t: Test, server: ServerProcess, session: Session, name: string): Promise<void> {
-  const { sessionId, prompts } = session;
+  const { sessionId, prompts, injected } = session;
+  const isInjected = ({ messageId }: Said): boolean => injected.includes(messageId);
+  const blocks = (said: readonly Said[]): unknown => sorted(said.map(({ content }) => content));
   const live = seen(server.updates(sessionId).slice(session.from));
   const replayed = await again(server, session);
   t.strictSame(replayed.view, live.view, `${name}: messages, cards, plans and figures`);
-  t.strictSame(sorted(replayed.said.filter((content) => !isSteered(content))), sorted(prompts), `${name}: every prompt, in order`);
-  t.strictSame(replayed.steered.filter(isSteered), live.steered.filter(isSteered), `${name}: what was said into a turn, with its ids`);
+  t.strictSame(blocks(replayed.said.filter((one) => !isInjected(one))), sorted(prompts), `${name}: every prompt, in order`);
+  t.strictSame(replayed.said.filter(isInjected), live.said.filter(isInjected), `${name}: what was said into a turn, with its ids`);
   if (Object.keys(live.choices).length > 0) t.strictSame(replayed.choices, live.choices, `${name}: modes and options`);
   t.strictSame(await again(server, session), replayed, `${name}: a second load shows the same, ids included`);
 }
@@ -92,6 +95,8 @@ interface Session {
   readonly mcpServers: readonly object[];
   /** The blocks of all prompts that a load must show. */
   readonly prompts: unknown[];
+  /** The ids of what went into a running turn. */
+  readonly injected: string[];
   /** How many updates the client had when it last loaded the session: what it has on its screen begins there. */
   from?: number;
 }
@@ -264,7 +269,7 @@ for (const [client, capabilities] of [
     await ends(person.say('/compact', { text: ['They talked a lot.'] }), 'end_turn');
     await ends(person.say('and on', { text: ['On.'] }), 'end_turn');
 
-    const session = { sessionId: person.sessionId, cwd, mcpServers: servers, prompts: person.prompts };
+    const session = { sessionId: person.sessionId, cwd, mcpServers: servers, prompts: person.prompts, injected: ['my-1'] };
     const kinds = new Set(server.updates(person.sessionId).map(({ kind }) => kind));
     for (const kind of ['read', 'search', 'edit', 'execute', 'think', 'switch_mode', 'other'])
       t.ok(kinds.has(kind), `a card of kind ${kind}`);
@@ -341,7 +346,7 @@ const modes = ['ask', 'accept-edits', 'full-access', 'plan', 'read-only'];
 
 /** One thing that a person does, and waits for. */
 async function act(server: ServerProcess, session: Session, pick: <T>(choices: readonly T[]) => T, did: string[]): Promise<void> {
-  const { sessionId, cwd, prompts } = session;
+  const { sessionId, cwd, prompts, injected } = session;
   const what = pick(acts);
   const begin = (text: string): number => {
     did.push(text);
@@ -371,6 +376,9 @@ async function act(server: ServerProcess, session: Session, pick: <T>(choices: r
       const prompt = [{ type: 'text', text: `steered: ${did.length}` }];
       const { result } = await server.request('_session/steer', { sessionId, prompt, messageId: `steer-${did.length}` });
       did.push(`steer ${result?.outcome}`);
+      // Where no turn ran it began one, as a prompt does.
+      if (result?.outcome === 'injected') injected.push(result.messageId);
+      else prompts.push(...prompt);
       await server.response(id);
       // Where the turn had no step left for it, it is said at the beginning of the next one.
       await server.response(begin('say next'));
@@ -416,7 +424,7 @@ await t.test('whatever a seed makes sessions do', async (t) => {
       const cwd = join(dir, String(index));
       const sessionId = await server.newSession(cwd);
       const did: string[] = [];
-      const session = { sessionId, cwd, mcpServers: [], prompts: [] as unknown[] };
+      const session: Session = { sessionId, cwd, mcpServers: [], prompts: [], injected: [] };
       for (let round = 0; round < 8; round += 1) await act(server, session, pick, did);
       t.comment(JSON.stringify({ index, did }));
       await checkReplay(t, server, session, `seed ${seed}, session ${index}`);
