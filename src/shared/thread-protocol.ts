@@ -59,6 +59,8 @@ export interface SessionTask {
   readonly readOnly?: true;
   /** `_meta.terminal_output` and the like, fixed when the session is attached. */
   readonly client: ClientTraits;
+  /** One Int32, set by main when it waits for this attach no longer: from then on another thread may have the log. */
+  readonly givenUp?: SharedArrayBuffer;
   readonly port: MessagePort;
 }
 

@@ -20,7 +20,10 @@ export function endThreadChildren(osThreadId: number): void {
 function childrenOf(osThreadId: number): number[] {
   try {
     const text = readFileSync(`/proc/self/task/${osThreadId}/children`, 'utf8');
-    return text.split(' ').map(Number).filter((pid) => Number.isInteger(pid) && pid > 1);
+    return text
+      .split(' ')
+      .map(Number)
+      .filter((pid) => Number.isInteger(pid) && pid > 1);
   } catch {
     return []; // The thread has ended, or the system does not tell.
   }

@@ -73,6 +73,7 @@ export function sessionTask(
     ...(place.readOnly === true ? { readOnly: true } : {}),
     ...(place.beside === undefined ? {} : { audience: 'parent' }),
     client: place.client,
+    givenUp: new SharedArrayBuffer(4),
     port,
   };
 }

@@ -119,6 +119,7 @@ export class SessionThreads {
       // Closing the port also ends the task, should piscina start it after all.
       port1.close();
       if (error instanceof ServerError && error.data?.['threadEnded'] === true) releaseLostLock(place.paths.lock, serverNonce);
+      else this.#holdBack(task, ended);
       throw error;
     }
   }
@@ -188,6 +189,20 @@ export class SessionThreads {
 
   #refuseWhenClosing(): void {
     if (this.#closing) throw new ServerError('SHUTTING_DOWN', 'The server is shutting down and takes no new work.');
+  }
+
+  /**
+   * An attach that was given up may still be at work, and the session's lock tells servers apart, not threads of one: so the
+   * other is told to write no more, and the next one waits until that has left, or has had the time to see it.
+   */
+  #holdBack({ sessionId, givenUp }: SessionTask, ended: Promise<unknown>): void {
+    if (givenUp !== undefined) Atomics.store(new Int32Array(givenUp), 0, 1);
+    const before = this.#clearing.get(sessionId);
+    const seen = new Promise<void>((resolve) => setTimeout(resolve, seenAfterMs).unref());
+    const left = Promise.all([before, Promise.race([ended, seen])]).then(() => {
+      if (this.#clearing.get(sessionId) === left) this.#clearing.delete(sessionId);
+    });
+    this.#clearing.set(sessionId, left);
   }
 
   #clearAfter(sessionId: string): void {
@@ -280,3 +295,6 @@ function endedWhileAttaching(how: Departure): ServerError {
     cause: how.kind === 'lost' ? how.reason : undefined,
   });
 }
+
+/** From the word to a thread that it must not write to its next write at the latest; the thread may be one of many on a busy core. */
+const seenAfterMs = 1000;

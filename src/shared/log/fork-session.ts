@@ -12,7 +12,7 @@ import type { SessionHeader } from '../events.ts';
 import { sealLine, unsealLine } from './line-seal.ts';
 import { errorCode, logCorrupt, logWriteFailed } from './log-faults.ts';
 import { openFailed } from './read-header.ts';
-import { type SessionPaths, sessionPaths, unfinishedLogPath } from './session-paths.ts';
+import { commandTmpName, type SessionPaths, sessionPaths, unfinishedLogPath } from './session-paths.ts';
 import { lineAt, wholeLines } from './whole-lines.ts';
 
 export interface ForkRequest {
@@ -163,6 +163,7 @@ async function adopt(from: string, to: string, depth: number): Promise<void> {
   await mkdir(to, { mode: 0o700 });
   for (const entry of entries) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (depth === 0 && entry.name === commandTmpName) continue;
     if (entry.isDirectory() && depth < deepestFolder) await adopt(source, target, depth + 1);
     else if (entry.isFile()) await shareFile(source, target);
   }

@@ -37,6 +37,8 @@ export interface LockRequest {
   readonly lockPath: string;
   readonly serverNonce: string;
   readonly threadId: number;
+  /** Whoever asks for the lock has lost interest, and may be followed by another thread of its own server already. */
+  readonly isGivenUp?: () => boolean;
 }
 
 /** How long an acquirer waits for others that are taking over the same lock; a takeover lasts microseconds. */
@@ -119,6 +121,7 @@ export function isLockHeld(lockPath: string): boolean {
 function tryAcquire(request: LockRequest): { file: FileIdentity; epoch: number } | undefined {
   const { lockPath, serverNonce } = request;
   try {
+    if (request.isGivenUp?.() === true) throw locked(undefined);
     const holder = readHolder(lockPath);
     if (holder === undefined) {
       return publish(request, 1, (draft) => linkFree(draft, lockPath));

@@ -23,6 +23,9 @@ const privateDir = 0o700;
 const privateFile = 0o600;
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
+/** In the `.d` of a session: what its contained commands have as `/tmp`. Of no worth once the session has left its thread. */
+export const commandTmpName = 'tmp';
+
 export interface SessionPaths {
   readonly log: string;
   readonly lock: string;

@@ -24,6 +24,8 @@ export interface EventLogOptions {
   readonly lockPath: string;
   readonly serverNonce: string;
   readonly threadId: number;
+  /** True once another thread of this server may have the log: nothing is written any more. */
+  readonly isGivenUp?: () => boolean;
   /** Gets each event of the log in order, repairs included, while it is opened; never what is appended later. */
   readonly onEvent: EventSink;
   /** Values that must never be in the file. */
@@ -197,6 +199,7 @@ async function openLocked<T>(
     isOwner: () => lock.stillOwner(),
     sync: options.sync,
     checkEveryMs: options.checkEveryMs,
+    isGivenUp: options.isGivenUp,
   });
   const openTurn = tracker.openTurn();
   let nextSeq = reading.eventCount;

@@ -20,6 +20,8 @@ export interface LogWriterOptions {
   readonly size: number;
   /** Whether this process may still write. Asked at every barrier, and at a write when `checkEveryMs` have passed. */
   readonly isOwner: () => boolean;
+  /** Asked before every write: the look at the lock may be as old as `checkEveryMs`. */
+  readonly isGivenUp?: (() => boolean) | undefined;
   /**
    * How long a look at the lock and the file holds good for writes. Two system calls per write cost more than the write;
    * a process that was stopped long enough to lose its lock has let this time pass. Default 500.
@@ -43,6 +45,7 @@ export class LogWriter {
   readonly #path: string;
   readonly #dir: string;
   readonly #isOwner: () => boolean;
+  readonly #isGivenUp: (() => boolean) | undefined;
   readonly #sync: (fd: number) => Promise<void>;
   readonly #checkEveryMs: number;
   /** When the lock and the file were last looked at, in monotonic milliseconds. */
@@ -67,6 +70,7 @@ export class LogWriter {
     this.#size = options.size;
     this.#openedTime = fstatSync(options.fd).mtime;
     this.#isOwner = options.isOwner;
+    this.#isGivenUp = options.isGivenUp;
     this.#checkEveryMs = options.checkEveryMs ?? 500;
     this.#sync = options.sync ?? fdatasyncOf;
   }
@@ -83,6 +87,7 @@ export class LogWriter {
    */
   write(line: Buffer): void {
     this.#assertUsable();
+    if (this.#isGivenUp?.() === true) throw logWriteFailed(this.#path, 'another thread has taken the session over');
     if (performance.now() - this.#checkedAt >= this.#checkEveryMs) this.#assertInPlace();
     if (line.length > lineLimitBytes) {
       throw logWriteFailed(this.#path, `an event of ${line.length} bytes is longer than a line may be (64 MB)`);

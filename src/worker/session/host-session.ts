@@ -65,10 +65,16 @@ async function goOnWith(task: SessionTask, thread: ThreadContext, afterTurn: (()
     serverNonce: task.serverNonce,
     threadId: thread.threadId,
     secrets: sessionSecrets(task),
+    ...(task.givenUp === undefined ? {} : { isGivenUp: whetherSet(task.givenUp) }),
     onEvent: (event) => agent.observe(event),
   });
   await startOn(agent, log);
   return { hosted: agent, eventCount: log.eventCount };
+}
+
+function whetherSet(flag: SharedArrayBuffer): () => boolean {
+  const words = new Int32Array(flag);
+  return () => Atomics.load(words, 0) === 1;
 }
 
 /** A disk that takes no more refuses the session: then the log, and its lock above all, is given back. */

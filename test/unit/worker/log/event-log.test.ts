@@ -367,3 +367,23 @@ t.test('a log that is only opened keeps its time, and so its place in a list', a
   t.ok(statSync(paths.log).mtimeMs > before.getTime(), 'what is said in it counts');
   await log.close();
 });
+
+t.test('a writer that was given up writes nothing, and takes no lock from its successor', async (t) => {
+  const { paths } = await makeLog(t.testdir(), [{ type: 'mode/change', data: { mode: 'ask' } }]);
+  let givenUp = false;
+  const slow = await openLog(paths, { isGivenUp: () => givenUp });
+  slow.log.append({ type: 'mode/change', data: { mode: 'plan' } });
+  givenUp = true;
+  const next = await openLog(paths, { threadId: 2 });
+  t.throws(() => slow.log.append({ type: 'mode/change', data: { mode: 'ask' } }), { code: 'LOG_WRITE_FAILED' });
+  await t.rejects(openLog(paths, { isGivenUp: () => true }), { code: 'SESSION_LOCKED' });
+  next.log.append({ type: 'mode/change', data: { mode: 'read-only' } });
+  await slow.log.close().catch(() => undefined);
+  next.log.append({ type: 'mode/change', data: { mode: 'accept-edits' } });
+  await next.log.close();
+  const { events } = await openLog(paths);
+  t.same(
+    events.map((event) => (event.type === 'mode/change' ? event.data.mode : event.type)),
+    ['ask', 'plan', 'read-only', 'accept-edits'],
+  );
+});
