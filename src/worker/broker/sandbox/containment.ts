@@ -1,10 +1,11 @@
 /**
  * What becomes of a command before it is started: its sandbox, its network and its limits, or the reason why it must not run.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { CommandSpec, SpawnFailure } from '../../../shared/broker-protocol.ts';
+import { commandTmpName } from '../../../shared/log/session-paths.ts';
 import { isInsideAny } from '../../../shared/path-inside.ts';
 import type { SandboxSettings, SandboxState } from '../../../shared/sandbox.ts';
 import type { Environment } from '../environment.ts';
@@ -49,7 +50,7 @@ export class Containment {
   readonly #bubblewrap: Bubblewrap;
   readonly #limits: CommandLimits;
   /** By owner: what stands in the place of `/tmp`, so that one command finds what an earlier one left there. */
-  readonly #tmp = new Map<string, Promise<string>>();
+  readonly #tmp = new Map<string, Promise<string | undefined>>();
 
   constructor(options: ContainmentOptions) {
     this.#options = options;
@@ -96,8 +97,8 @@ export class Containment {
   async release(owner: string): Promise<void> {
     const tmp = this.#tmp.get(owner);
     this.#tmp.delete(owner);
-    const directory = await tmp?.catch(() => undefined);
-    // Files that a command has locked away from its own user stay; whoever cleans the system's /tmp takes them.
+    const directory = await tmp;
+    // Files that a command has locked away from its own user stay, until the session is deleted.
     if (directory !== undefined) await rm(directory, { recursive: true, force: true }).catch(() => undefined);
     await this.#limits.release(owner);
   }
@@ -121,7 +122,7 @@ export class Containment {
   async #contain(spec: CommandSpec & { readonly roots: readonly string[] }, program: string, network: 'on' | 'off'): Promise<Prepared> {
     const { writable } = this.#options.settings;
     const { roots } = spec;
-    const tmp = await this.#tmpOf(spec.owner);
+    const tmp = await this.#tmpOf(spec);
     const inner = await this.#limits.wrapInside({ command: spec.command, args: spec.args });
     const wish = { roots, writable, tmp, spillDir: spec.spillDir, network };
     const [argv, watch] = await Promise.all([this.#bubblewrap.wrap(inner, spec.cwd, program, wish), ControlFileWatch.begin(roots)]);
@@ -134,14 +135,25 @@ export class Containment {
     };
   }
 
-  #tmpOf(owner: string): Promise<string> {
+  #tmpOf({ owner, spillDir }: CommandSpec): Promise<string | undefined> {
     let tmp = this.#tmp.get(owner);
     if (tmp === undefined) {
-      tmp = mkdtemp(join(tmpdir(), 'dsh-acp-tmp-'));
+      const made = spillDir === undefined ? mkdtemp(join(tmpdir(), 'dsh-acp-tmp-')) : emptyDirectory(join(spillDir, commandTmpName));
+      // A disk that takes no more: then each command has one in memory.
+      tmp = made.catch(() => undefined);
       this.#tmp.set(owner, tmp);
     }
     return tmp;
   }
+}
+
+/** A server that was killed may have left something there. */
+async function emptyDirectory(path: string): Promise<string> {
+  await rm(path, { recursive: true, force: true });
+  // No more than the session's own directory: where its parent is gone nothing is made anew.
+  await mkdir(dirname(path), { mode: 0o700 }).catch(() => undefined);
+  await mkdir(path, { mode: 0o700 });
+  return path;
 }
 
 function missing(why: string): Prepared {
