@@ -3,17 +3,16 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { sealLine } from '../../src/shared/log/line-seal.ts';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
 import { ClientScreen } from '../support/client-screen.ts';
 import { faultTest, logPath } from '../support/invariants.ts';
+import { saboteurMain } from '../support/saboteur-program.ts';
 
 t.setTimeout(100_000);
 
 const scripted = ['--model', 'scripted', '--permission-mode', 'full-access'];
-const serveMain = fileURLToPath(new URL('../support/serve-main.js', import.meta.url));
 
 /** A log under another name: its header names the session, sealed by a checksum. */
 function renamed(log: Buffer, from: string, to: string): Buffer {
@@ -78,7 +77,7 @@ void faultTest(
 );
 
 void faultTest('fault 18: no space ends the turn before a further tool, and the session goes on once there is space', async (t, rig) => {
-  const command = ['bash', '-c', 'ulimit -S -f 64; exec "$0" "$@"', process.execPath, serveMain];
+  const command = ['bash', '-c', 'ulimit -S -f 64; exec "$0" "$@"', process.execPath, saboteurMain];
   const server = await rig.serve({ args: [...scripted, '--pace-ms', '0'], command });
   const session = await server.newSession(rig.dir);
   const answer = await server.prompt(session, `repeat 20000 some-longer-word-to-fill-it\nrun touch ${join(rig.dir, 'ran')}`);
@@ -102,7 +101,7 @@ void faultTest('fault 18: a session that cannot be opened for want of space is f
   const session = await first.newSession(rig.dir);
   t.match(await first.prompt(session, 'repeat 5000 word'), { result: { stopReason: 'end_turn' } });
   await first.close();
-  const command = ['bash', '-c', 'ulimit -S -f 16; exec "$0" "$@"', process.execPath, serveMain];
+  const command = ['bash', '-c', 'ulimit -S -f 16; exec "$0" "$@"', process.execPath, saboteurMain];
   const [full, other] = [await rig.serve({ args: scripted, command }), await rig.serve({ args: scripted })];
   const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
   t.match((await full.request('session/load', load)).error, { data: { code: 'LOG_WRITE_FAILED' } });

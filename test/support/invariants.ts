@@ -9,18 +9,16 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
 import { markedProcesses } from '../../src/shared/process-table.ts';
 import { assertLegalLog } from '../unit/worker/agent/legal-log.ts';
 import { ModelServer, type ModelServerOptions } from './model-server.ts';
 import { readEvents } from './read-events.ts';
+import { saboteurMain } from './saboteur-program.ts';
 import { type Frame, type ServerOptions, ServerProcess } from './server-process.ts';
 
 export { readEvents } from './read-events.ts';
-
-const saboteurMain = fileURLToPath(new URL('./serve-main.js', import.meta.url));
 
 export interface FaultServerOptions extends ServerOptions {
   /** `false` runs the built server; else its threads obey the saboteur. */
