@@ -135,14 +135,23 @@ t.test('fault 64: where there is no sandbox, a daemon that wiped its environment
   process.kill(pid, 'SIGKILL');
 });
 
-void faultTest('fault 66: a command reads the end of input, never the protocol', async (t, rig) => {
-  const server = await rig.serve({ args: ['--model', 'scripted', '--permission-mode', 'full-access'] });
+void faultTest('fault 66: a command reads the end of input, never the protocol; and everyone is told what it runs in', async (t, rig) => {
+  const words: string[] = [];
+  const server = await rig.serve({
+    args: ['--model', 'scripted', '--sandbox', 'auto'],
+    onRequest: ({ params }) => {
+      words.push(JSON.stringify(params.toolCall));
+      return { outcome: { outcome: 'selected', optionId: 'allow_once' } };
+    },
+  });
   const session = await server.newSession(rig.dir);
   t.equal((await server.prompt(session, 'run cat; wc -c')).result?.stopReason, 'end_turn');
+  t.match(words, [state.kind === 'bubblewrap' ? /Runs contained: writes only in the workspace\./ : /Runs without a sandbox\./]);
+  t.match((await server.request('_status', {})).result, { sandbox: { kind: state.kind, network: 'on' } });
   await server.close();
   const events = await readEvents(logPath(server, session));
   const result = events.find((event) => event.type === 'tool/result');
-  t.match(result, { data: { isError: false, meta: { exitCode: 0 } } });
+  t.match(result, { data: { isError: false, text: /^0/, meta: { exitCode: 0 } } });
   t.match(events.find((event) => event.type === 'thread/attached')?.data, { sandbox: { use: 'auto', network: 'on' } });
   if (state.kind === 'bubblewrap') t.match(result, { data: { meta: { sandbox: 'bubblewrap' } } });
 });

@@ -186,8 +186,6 @@ class Player {
     const server = new ServerProcess({
       stateDir: this.#stateDir,
       args: ['--model', `replay:${this.#scenario.modelPath}`, ...(this.#scenario.steps.args ?? [])],
-      // What is shown must not hang on the machine.
-      env: { DSH_ACP_SANDBOX: 'off' },
       onRequest: (frame) => this.#answer(frame),
     });
     this.#servers.push(server);

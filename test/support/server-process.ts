@@ -62,7 +62,8 @@ export class ServerProcess {
     const [command, ...before] = options.command ?? [process.execPath, cliPath];
     this.child = spawn(command!, [...before, '--state-dir', this.stateDir, ...(options.args ?? ['--model', 'scripted'])], {
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], HOME: this.stateDir, ...options.env },
+      // What commands do must not hang on the machine; a test about the sandbox turns it on.
+      env: { PATH: process.env['PATH'], HOME: this.stateDir, DSH_ACP_SANDBOX: 'off', ...options.env },
     });
     this.child.stdin!.on('error', () => undefined);
     this.child.stdout!.on('data', (chunk: Buffer) => this.#read(chunk));
