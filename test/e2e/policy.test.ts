@@ -43,7 +43,7 @@ interface Started {
   readonly cwd: string;
 }
 
-const canCut = await new NetworkCut({ platform: process.platform, searchPath: process.env.PATH }).isPossible();
+const canCut = await new NetworkCut({ platform: process.platform }).isPossible();
 const isAsking = (frame: Frame): boolean => frame.method === 'session/request_permission';
 
 async function start(

@@ -12,7 +12,8 @@ import type { NewRequest } from './open-requests.ts';
 
 /** What a line of the client is to a supervisor. `noise` is whatever the server answers, or not, without our help. */
 export type ClientLine =
-  | { readonly kind: 'noise' }
+  /** `id` as far as there is one. */
+  | { readonly kind: 'noise'; readonly id?: unknown }
   | { readonly kind: 'answer'; readonly frame: LooseFrame }
   | { readonly kind: 'notification'; readonly frame: LooseFrame }
   | { readonly kind: 'request'; readonly frame: LooseFrame & { readonly method: string } };
@@ -25,7 +26,7 @@ export function readLine(line: string): ClientLine {
   if (frame === undefined) return { kind: 'noise' };
   const { id, method } = frame;
   if (method === undefined) return { kind: id === undefined ? 'noise' : 'answer', frame };
-  if (typeof method !== 'string') return { kind: 'noise' };
+  if (typeof method !== 'string') return { kind: 'noise', id };
   if (id === undefined) return { kind: 'notification', frame };
   return id === null || typeof id === 'string' || Number.isFinite(id)
     ? { kind: 'request', frame: { ...frame, method } }

@@ -84,7 +84,9 @@ export class Supervisor {
   /** A line of the client, without its LF. */
   fromClient(line: string): void {
     const read = readLine(line);
-    if (read.kind === 'noise') this.#pass({ sessionId: undefined, line });
+    // Its answer could be taken for that of the request under the same id.
+    if (read.kind === 'noise' && this.#requests.has(read.id)) this.#line(doubleError(read.id));
+    else if (read.kind === 'noise') this.#pass({ sessionId: undefined, line });
     else if (read.kind === 'answer') this.#answered(read.frame);
     else if (read.kind === 'notification') this.#notified(read.frame, line);
     else if (this.#requests.has(read.frame.id)) this.#line(doubleError(read.frame.id));

@@ -24,8 +24,8 @@ const namespaceOfNetwork = '/proc/self/ns/net';
 
 export interface NetworkCutOptions {
   readonly platform: NodeJS.Platform;
-  /** Where `unshare` is looked for; relative entries do not count. */
-  readonly searchPath: string | undefined;
+  /** Where `unshare` is looked for; those of the system by default. */
+  readonly directories?: readonly string[];
 }
 
 export class NetworkCut {
@@ -57,7 +57,7 @@ export class NetworkCut {
 
   async #probe(): Promise<Argv | undefined> {
     if (this.#options.platform !== 'linux') return undefined;
-    const command = findSystemProgram('unshare', this.#options.searchPath);
+    const command = findSystemProgram('unshare', this.#options.directories);
     if (command === undefined) return undefined;
     for (const args of optionSets) {
       if (await isCutOff({ command, args })) return { command, args };

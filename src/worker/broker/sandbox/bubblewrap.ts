@@ -57,9 +57,9 @@ export class Bubblewrap {
   }
 
   async #try(): Promise<Found> {
-    const { platform, ambient } = this.#options;
+    const { platform } = this.#options;
     if (platform !== 'linux') return { ok: false, why: `bubblewrap works on Linux only, and this is ${platform}` };
-    const program = findSystemProgram('bwrap', ambient['PATH']);
+    const program = findSystemProgram('bwrap');
     if (program === undefined) return { ok: false, why: 'bubblewrap (bwrap) is not installed' };
     const version = await output(program, ['--version']);
     // With a network of its own, since a system may allow everything but that.

@@ -55,7 +55,7 @@ export class Containment {
   constructor(options: ContainmentOptions) {
     this.#options = options;
     const { platform = process.platform, ambient, own, settings } = options;
-    this.#networkCut = options.networkCut ?? new NetworkCut({ platform, searchPath: ambient['PATH'] });
+    this.#networkCut = options.networkCut ?? new NetworkCut({ platform });
     this.#bubblewrap = new Bubblewrap({ platform, ambient, own });
     this.#limits = new CommandLimits(settings);
   }

@@ -9,7 +9,7 @@ import { Broker } from '../../../../src/worker/broker/broker.ts';
 import { NetworkCut } from '../../../../src/worker/broker/network-cut.ts';
 import { fileAppears } from '../../../support/file-appears.ts';
 
-const possible = await new NetworkCut({ platform: process.platform, searchPath: process.env.PATH }).isPossible();
+const possible = await new NetworkCut({ platform: process.platform }).isPossible();
 const onlyWhereItWorks = possible ? {} : { skip: 'the network of a command cannot be cut off on this system' };
 
 let lastRun = 0;
@@ -112,11 +112,11 @@ t.test(
 t.test('where it cannot be done nothing is started', async (t) => {
   const folder = t.testdir({ bin: {} });
   const cuts = [
-    new NetworkCut({ platform: 'darwin', searchPath: process.env.PATH }),
+    new NetworkCut({ platform: 'darwin' }),
     new (class extends NetworkCut {
       override wrap = async () => undefined;
       override isPossible = async () => false;
-    })({ platform: 'linux', searchPath: '' }),
+    })({ platform: 'linux' }),
   ];
   for (const cut of cuts) {
     const { broker, groups, request } = makeBroker(t, cut);
@@ -131,5 +131,5 @@ t.test('where it cannot be done nothing is started', async (t) => {
 t.test('a program that only says it cuts the network is not believed', { skip: process.platform !== 'linux' }, async (t) => {
   const bin = t.testdir({ unshare: '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n' });
   chmodSync(join(bin, 'unshare'), 0o755);
-  t.equal(await new NetworkCut({ platform: 'linux', searchPath: bin }).isPossible(), false);
+  t.equal(await new NetworkCut({ platform: 'linux', directories: [bin] }).isPossible(), false);
 });
