@@ -30,11 +30,9 @@ export function mcpPresenter({ server, tool, kind }: { server: string; tool: str
   };
 }
 
-/** What the server hints at, for the icon alone. */
-export function kindOf(hints: McpToolInfo['hints']): 'read' | 'fetch' | 'other' {
-  if (hints.destructive === true) return 'other';
-  if (hints.openWorld === true) return 'fetch';
-  return hints.readOnly === true ? 'read' : 'other';
+/** What the server hints at, for the icon alone. That a tool only reads is not taken from it: some clients allow reads unseen. */
+export function kindOf(hints: McpToolInfo['hints']): 'fetch' | 'other' {
+  return hints.destructive !== true && hints.openWorld === true ? 'fetch' : 'other';
 }
 
 /** Whoever is asked must see what the tool is to be given, and many clients show the text of a card alone. */
@@ -79,5 +77,6 @@ export class McpPresenters {
 }
 
 function presenterOf(server: string, { tool, kind }: McpToolNote): Presenter {
-  return mcpPresenter({ server, tool, kind: kind ?? 'other' });
+  // Logs of earlier releases have hints to reading.
+  return mcpPresenter({ server, tool, kind: kind === 'fetch' ? 'fetch' : 'other' });
 }

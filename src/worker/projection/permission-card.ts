@@ -26,9 +26,14 @@ export function permissionCard(call: PermissionCall, members: CallCard, reason: 
   ];
   return {
     // The content of a request replaces the card's: what was in it must stay in it.
-    toolCall: { ...members, rawInput: members.rawInput ?? capJson(call.rawInput), status: 'pending', content },
+    toolCall: { ...members, ...kindAsked(call), rawInput: members.rawInput ?? capJson(call.rawInput), status: 'pending', content },
     lingers: own.some(({ type }) => type === 'terminal') && (command !== undefined || reason !== undefined),
   };
+}
+
+/** What a tool of an MCP server does is known to that server alone; a client that allows by kind must not take its word. */
+function kindAsked({ access }: PermissionCall): Pick<ToolCallUpdate, 'kind'> {
+  return access.kind === 'mcp' ? { kind: 'other' } : {};
 }
 
 /** The command as it would run, where the card does not show exactly that: a title is one line, without what a screen would not show. */

@@ -7,6 +7,8 @@ import { McpPresenters } from '../../../../src/worker/mcp/mcp-presenter.ts';
 import { McpTool } from '../../../../src/worker/mcp/mcp-tool.ts';
 import { offeredTools } from '../../../../src/worker/mcp/offered-tools.ts';
 import { serverParts, toolName } from '../../../../src/worker/mcp/tool-names.ts';
+import { SessionPermissions } from '../../../../src/worker/permission/session-permissions.ts';
+import { Projector } from '../../../../src/worker/projection/projector.ts';
 import { createToolRegistry } from '../../../../src/worker/tools/all-tools.ts';
 import { testContext } from '../tools/tool-context.ts';
 
@@ -14,13 +16,17 @@ const info = (name: string, parameters: JsonObject = { type: 'object', propertie
   return { name, description: `Does ${name}.`, parameters, hints, print: `print of ${name}` };
 };
 
-function tool(parameters: JsonObject, call: () => Promise<McpCallResult> = async () => ({ kind: 'result', text: 'ok', isError: false })) {
+function tool(
+  parameters: JsonObject,
+  call: () => Promise<McpCallResult> = async () => ({ kind: 'result', text: 'ok', isError: false }),
+  hints = {},
+) {
   const cancelled: string[] = [];
   const api: Pick<McpApi, 'callMcpTool' | 'cancelMcpCall'> = {
     callMcpTool: call,
     cancelMcpCall: async (_owner, callId) => void cancelled.push(callId),
   };
-  return { cancelled, tool: new McpTool({ name: 'mcp__s__t', server: 's', info: info('t', parameters), api }) };
+  return { cancelled, tool: new McpTool({ name: 'mcp__s__t', server: 's', info: info('t', parameters, hints), api }) };
 }
 
 t.test('names are those that providers take, and no server can take the names of another', async (t) => {
@@ -124,14 +130,50 @@ t.test('a call goes to its server, and its cancel, too', async (t) => {
   t.match(await running, { isError: true, code: 'ABORTED' });
 });
 
-t.test('a card says server, tool and what it is about; hints choose the icon alone', async (t) => {
+t.test('a card says server, tool and what it is about; hints choose the icon alone, and none says that it only reads', async (t) => {
   const presenters = new McpPresenters();
   const tools = [{ name: 'mcp__My_Files__find', tool: 'find\u202e', kind: 'read' as const }];
   presenters.observe({ type: 'mcp/status', data: { name: 'My Files', state: 'connected', tools } });
   const card = presenters.get('mcp__My_Files__find')?.presentCall({ limit: 3, query: 'a\nb' }, { cwd: '/' });
-  t.match(card, { card: 'generic', title: 'My Files: find (a b)', kind: 'read', content: [/^```json\n/] });
+  t.match(card, { card: 'generic', title: 'My Files: find (a b)', kind: 'other', content: [/^```json\n/] });
+  const fetching = [{ name: 'mcp__web__get', tool: 'get', kind: 'fetch' as const }];
+  presenters.observe({ type: 'mcp/status', data: { name: 'web', state: 'connected', tools: fetching } });
+  t.match(presenters.get('mcp__web__get')?.presentCall({}, { cwd: '/' }), { kind: 'fetch' });
   t.match(presenters.get('mcp__gone__do__it')?.presentCall({}, { cwd: '/' }), { title: 'gone: do__it', kind: 'other', content: [] });
   t.equal(presenters.get('bash'), undefined);
+});
+
+t.test('a client that allows reads unseen is asked about every tool of a server, whatever that says of it', async (t) => {
+  const projector = new Projector({
+    sessionId: 's',
+    cwd: '/',
+    profile: 'editor',
+    client: { terminalOutput: false },
+    tools: () => undefined,
+  });
+  for (const hints of [{ readOnly: true }, { readOnly: true, openWorld: true }, { readOnly: true, destructive: false }, {}]) {
+    const { tool: writer } = tool({ type: 'object' }, undefined, hints).tool;
+    const view = writer.presentCall({}, { cwd: '/' });
+    const gate = new SessionPermissions({
+      sessionId: 's',
+      cwd: '/',
+      mode: 'ask',
+      timeoutMs: 0,
+      journal: { append: (event) => ({ ...event, seq: 0, time: 0 }) },
+      ask: async ({ params }) => {
+        const { kind } = (params as { toolCall: { kind: string } }).toolCall;
+        t.equal(kind, 'other', JSON.stringify(hints));
+        const isUnseen = ['read', 'search', 'fetch', 'think'].includes(kind);
+        return { outcome: 'selected', optionId: isUnseen ? 'allow_once' : 'reject_once' };
+      },
+      withdraw: () => undefined,
+      flush: () => 0,
+      toolCall: (call, reason) => projector.permissionToolCall(call, reason),
+    });
+    const call = { turn: 1, callId: 'c', toolName: writer.name, access: writer.access({}, { cwd: '/' }), view, rawInput: {} };
+    t.match(await gate.decide(call, new AbortController().signal), { allowed: false });
+    t.not(view.card === 'generic' ? view.kind : undefined, 'read', 'nor does its card say so');
+  }
 });
 
 t.test('tools that come and go change what the model is offered, behind those that stay', async (t) => {
