@@ -7,7 +7,8 @@ import type { Profile } from '../../shared/config.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { PromptBlock, PromptResource } from '../../shared/events.ts';
 import { takesImages } from '../../shared/model-images.ts';
-import { type ChoiceSettings, chosenModel, offeredModels } from '../../shared/session-choices.ts';
+import { type ChoiceSettings, chosenModel, chosenModelName, offeredModels } from '../../shared/session-choices.ts';
+import type { Session } from '../sessions/session.ts';
 import { ImageIntake } from './prompt-images.ts';
 
 /** Characters of attached text that are kept: of one resource, and of all of a prompt. */
@@ -17,21 +18,30 @@ const mostAttachedChars = 512 * 1024;
 /** What `initialize` says of prompts. */
 export interface PromptKinds {
   readonly images: boolean;
+  /** The model that is chosen, where it takes no images though another one of the session would. */
+  readonly blindModel?: string;
   /** Text that the client attaches. */
   readonly resources: boolean;
 }
 
 /**
- * Images are taken where one of the models that a session may have takes them; another one gets a mark in their place. Attached text
- * is an editor's: a program can say what it means in a text.
+ * Images are advertised where one of the models that a session may have takes them. Attached text is an editor's: a program can say
+ * what it means in a text.
  */
 export function promptKinds(settings: ChoiceSettings, profile: Profile): PromptKinds {
   const images = offeredModels(settings).some((model) => takesImages(chosenModel(settings, { model })));
   return { images, resources: profile === 'editor' };
 }
 
+/** What a prompt to this session may hold: a model that takes no images gets a mark in place of those of earlier prompts only. */
+export function sessionPromptKinds({ settings, identity, chosen }: Pick<Session, 'settings' | 'identity' | 'chosen'>): PromptKinds {
+  const kinds = promptKinds(settings, identity.profile);
+  const isBlind = kinds.images && !takesImages(chosenModel(settings, chosen.choices));
+  return isBlind ? { ...kinds, blindModel: chosenModelName(settings, chosen.choices) } : kinds;
+}
+
 /**
- * @throws ServerError UNSUPPORTED_CONTENT for kinds that initialize does not advertise, INVALID_PARAMS for an image that cannot be
+ * @throws ServerError UNSUPPORTED_CONTENT for kinds that initialize does not advertise or the chosen model does not take, INVALID_PARAMS for an image that cannot be
  * used; EMPTY_PROMPT when nothing but blank text is left (it would start no work, so no turn would ever answer)
  */
 export function promptContent(blocks: readonly ContentBlock[], kinds: PromptKinds): PromptBlock[] {
@@ -55,6 +65,7 @@ function promptBlock(block: ContentBlock, index: number, intake: Intake): Prompt
       return { type: 'resource_link', uri: block.uri, name: block.name };
     case 'image':
       if (!intake.images) throw unsupported(index, 'image', intake);
+      if (intake.blindModel !== undefined) throw blind(index, intake.blindModel);
       return intake.taken.take(block, index);
     case 'resource':
       if (!intake.resources) throw unsupported(index, 'resource', intake);
@@ -65,6 +76,11 @@ function promptBlock(block: ContentBlock, index: number, intake: Intake): Prompt
     default:
       return block satisfies never;
   }
+}
+
+function blind(index: number, model: string): ServerError {
+  const message = `prompt[${index}] is an image, and the chosen model ${model} takes none. Choose another one with /model, or send the prompt without images.`;
+  return new ServerError('UNSUPPORTED_CONTENT', message, { data: { index, model } });
 }
 
 function unsupported(index: number, came: string, { images, resources }: PromptKinds): ServerError {

@@ -10,13 +10,13 @@ import type { AgentAppParts } from './agent-app.ts';
 import { present } from './meta/budget.ts';
 import { extensionName } from './meta/extension.ts';
 import { promptOptions } from './meta/prompt-options.ts';
-import { promptContent, promptKinds } from './prompt-content.ts';
+import { promptContent, sessionPromptKinds } from './prompt-content.ts';
 
 /** The session is looked up before anything is awaited, so that prompts keep the order in which they came. */
 export async function prompt(parts: AgentAppParts, params: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
   const session = sessions.get(params.sessionId);
-  const content = promptContent(params.prompt, promptKinds(session.settings, session.identity.profile));
+  const content = promptContent(params.prompt, sessionPromptKinds(session));
   const answer = session.prompt(content, promptOptions(params, content, session.settings.prices), signal);
   parts.commands.promptBegins(session);
   return promptResponse(await answer);

@@ -8,7 +8,7 @@ import * as z from 'zod/v4';
 import { ServerError } from '../../shared/errors.ts';
 import type { Steered, SteerRefusal } from '../sessions/steering.ts';
 import type { AgentAppParts } from './agent-app.ts';
-import { promptContent, promptKinds } from './prompt-content.ts';
+import { promptContent, sessionPromptKinds } from './prompt-content.ts';
 import { promptResponse } from './prompt-method.ts';
 
 export const steerMethod = '_session/steer';
@@ -54,7 +54,7 @@ export async function steer(parts: AgentAppParts, given: unknown, signal: AbortS
   const messageId = params.messageId ?? randomUUID();
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
   const session = sessions.get(params.sessionId);
-  const content = promptContent(params.prompt as ContentBlock[], promptKinds(session.settings, session.identity.profile));
+  const content = promptContent(params.prompt as ContentBlock[], sessionPromptKinds(session));
   return steerResponse(messageId, await session.steer({ content, messageId }, signal));
 }
 

@@ -2,7 +2,7 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import t from 'tap';
 import { promptOptions } from '../../../../src/main/acp/meta/prompt-options.ts';
-import { mostResourceChars, promptContent, promptKinds } from '../../../../src/main/acp/prompt-content.ts';
+import { mostResourceChars, promptContent, promptKinds, sessionPromptKinds } from '../../../../src/main/acp/prompt-content.ts';
 import { answering, toRequestError } from '../../../../src/main/acp/rpc-errors.ts';
 import { Diagnostics } from '../../../../src/main/diagnostics.ts';
 import type { ModelConfig } from '../../../../src/shared/config.ts';
@@ -132,6 +132,32 @@ t.test('images are offered where a model of the session takes them', async (t) =
   t.equal(offered(model('deepseek-flash'), ['gpt-4o']), true, 'one that can be chosen is enough');
   t.equal(offered({ kind: 'scripted', paceMs: 0 }), false);
   t.same(promptKinds({ model: model('gpt-4o') }, 'automation'), { images: true, resources: false });
+});
+
+t.test('an image for a chosen model that takes none is refused with its name and the way to another one', async (t) => {
+  const model = { kind: 'openai-compatible', model: 'gpt-4o', thinking: 'off' } as ChatConfig;
+  const settings = { model, models: [{ name: 'deepseek-flash' }] };
+  const kindsFor = (choices: object) =>
+    sessionPromptKinds({ settings, identity: { profile: 'editor' }, chosen: { mode: 'ask', choices, revision: 0 } } as never);
+  const blocks = [{ type: 'text', text: 'What is this?' } as const, image(png)];
+  t.equal(promptContent(blocks, kindsFor({})).length, 2);
+  t.throws(() => promptContent(blocks, kindsFor({ model: 'deepseek-flash' })), {
+    code: 'UNSUPPORTED_CONTENT',
+    message: /model deepseek-flash takes none.*\/model/,
+    data: { index: 1, model: 'deepseek-flash' },
+  });
+  t.equal(promptContent([blocks[0] ?? image(png)], kindsFor({ model: 'deepseek-flash' })).length, 1, 'text goes on');
+  const blind = { ...settings, models: [], model: { ...model, model: 'deepseek-flash' } };
+  const never = sessionPromptKinds({
+    settings: blind,
+    identity: { profile: 'editor' },
+    chosen: { mode: 'ask', choices: {}, revision: 0 },
+  } as never);
+  t.throws(
+    () => promptContent(blocks, never),
+    { code: 'UNSUPPORTED_CONTENT', data: { expected: Array } },
+    'as before, where no model would take it',
+  );
 });
 
 t.test('whatever a handler throws leaves as an error of the catalogue, without its own text', async (t) => {
