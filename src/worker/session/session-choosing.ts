@@ -1,7 +1,8 @@
 /**
  * What lets a session be changed while it runs: its choices, the way out of plan mode, and what the model hears of both.
  */
-import type { LogEvent } from '../../shared/events.ts';
+import type { SessionUpdate } from '@agentclientprotocol/sdk';
+import type { LogEvent, PermissionMode } from '../../shared/events.ts';
 import type { Chosen } from '../../shared/session-choices.ts';
 import { planToolName } from '../../shared/tool-names.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
@@ -10,6 +11,7 @@ import type { ModelAdapter } from '../model/model-adapter.ts';
 import { PlanApproval } from '../permission/plan-approval.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
 import type { Projector } from '../projection/projector.ts';
+import { tellOfBackground } from './background-notice.ts';
 import { ChosenSettings } from './chosen-settings.ts';
 import type { SessionJournal } from './session-journal.ts';
 import type { ThreadContext } from './thread-context.ts';
@@ -37,9 +39,11 @@ export class SessionChoosing {
   /** Absent where no plan can be put to a person. */
   readonly plan: PlanApproval | undefined;
   readonly #notices: PlanNotices;
+  /** What the person had to be told of the last mode was said. */
+  #told: Promise<void> = Promise.resolve();
 
-  constructor(task: SessionTask, { main, outbox }: ThreadContext, parts: SessionChoosingParts) {
-    const { sessionId, settings, options } = task;
+  constructor(task: SessionTask, { main, outbox, broker }: ThreadContext, parts: SessionChoosingParts) {
+    const { sessionId, settings, options, client, audience } = task;
     const { journal, permissions, projector, model, turn } = parts;
     this.chosen = new ChosenSettings({
       settings,
@@ -49,6 +53,13 @@ export class SessionChoosing {
       // A main that is gone takes this thread with it.
       report: (chosen: Chosen) => void main.reportChosen(sessionId, chosen).catch(() => undefined),
     });
+    if (settings.profile === 'editor' && audience === undefined) {
+      const show = (update: SessionUpdate): void => outbox.send(projector.frame(update));
+      const notice = { sessionId, broker, notices: client.notices === true, show };
+      permissions.onModeSet(() => {
+        this.#told = tellOfBackground(permissions.mode, notice);
+      });
+    }
     const hasTool = offersPlan(task) && (options.tools?.includes(planToolName) ?? true);
     this.#notices = new PlanNotices(hasTool);
     const { control } = this.chosen;
@@ -66,6 +77,12 @@ export class SessionChoosing {
           toolCall: (call) => projector.permissionToolCall(call),
         })
       : undefined;
+  }
+
+  /** Fulfils once the person was told what the mode leaves running. @throws ServerError LOG_WRITE_FAILED; the mode is as before then */
+  async setMode(mode: PermissionMode): Promise<void> {
+    this.chosen.setMode(mode);
+    await this.#told;
   }
 
   /** An event of the stored log; all of them, in order. */

@@ -49,6 +49,21 @@ t.test('a session comes back with its history and its mode, and a replay shows a
   await again.hosted;
 });
 
+t.test('who chooses a mode without commands is told, with the answer, that background commands go on; the log is not', async (t) => {
+  const rig = new HostRig(t);
+  const one = rig.create();
+  const { api, hosted } = await rig.attach(one);
+  rig.background = 2;
+  const { afterBatch } = await api.setMode('plan');
+  while (say(rig) === '') await new Promise((resolve) => setImmediate(resolve));
+  t.match(say(rig), /^2 background commands go on in the mode "Plan".*bash_kill/);
+  t.ok(afterBatch >= 1, 'the answer stands behind it');
+  t.notMatch(JSON.stringify(events(one.paths)), 'background commands');
+  t.equal(rig.background, 2, 'nothing is ended unasked');
+  await api.dispose().catch(() => undefined);
+  await hosted;
+});
+
 t.test('a session with background work, or with a turn, is not parked', async (t) => {
   const rig = new HostRig(t);
   const { api, hosted } = await rig.attach(rig.create());
