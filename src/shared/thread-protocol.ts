@@ -57,6 +57,8 @@ export interface SessionTask {
   readonly lostCallIds?: readonly string[];
   /** Sends the log and follows it; takes no lock and writes nothing. */
   readonly readOnly?: true;
+  /** It was on a thread before, and the client has not opened it anew since. */
+  readonly isBack?: true;
   /** `_meta.terminal_output` and the like, fixed when the session is attached. */
   readonly client: ClientTraits;
   /** One Int32, set by main when it waits for this attach no longer: from then on another thread may have the log. */

@@ -86,7 +86,7 @@ t.test('the tools of a session: offered, asked about, called, shown, and kept ou
     questions.map(({ toolCall }) => [toolCall.title, toolCall.kind]),
     [
       ['files: echo (hi)', 'other'],
-      ['far away: echo (ho)', 'read'],
+      ['far away: echo (ho)', 'other'],
     ],
   );
   t.match(questions[0].toolCall, { rawInput: { text: 'hi' }, content: [{}, {}] });
@@ -117,7 +117,18 @@ t.test('the tools of a session: offered, asked about, called, shown, and kept ou
     await load([files(cwd), broken, remote]);
     const replayed = cards({ updates: () => server.frames.slice(from).flatMap(({ params }) => params?.update ?? []) } as never, sessionId);
     t.same(replayed, live, 'a replayed card is the live one');
+    // News that the log had already: not replayed, but told anew to whoever opens the session.
+    const isNotice = (frame: Frame): boolean => frame.params?.update?.sessionUpdate === 'notice';
+    await server.waitFor((frame) => isNotice(frame) && server.frames.indexOf(frame) >= from, 'the notice of this opening');
     t.equal(await ask(sessionId), 0, 'the same definition');
+    t.match(
+      server.frames
+        .slice(from)
+        .filter(isNotice)
+        .map(({ params }) => params?.update),
+      [{ title: /"broken" could not be connected to/ }],
+      'once',
+    );
     await server.request('session/close', { sessionId });
     await load([files(cwd, { args: [main, 'plain', join(cwd, 'files.journal'), '--evil'] })]);
     t.equal(await ask(sessionId), 1, 'another command');

@@ -37,6 +37,8 @@ export class Session {
   #parking: Promise<boolean> | undefined;
   /** Loads and changes of mode that are under way: they hold the thread as a turn does. */
   #errands = 0;
+  /** The client has seen it on a thread since it opened it. */
+  #isBack = false;
   #closed = false;
 
   constructor(identity: SessionIdentity, parts: SessionParts) {
@@ -242,6 +244,7 @@ export class Session {
     const { id, paths, workspace } = this.identity;
     // Only a server that was killed leaves its lock; who attaches the session has taken it over.
     const wasLeftLocked = existsSync(paths.lock);
+    this.#isBack = false;
     const attached = await this.#attach();
     // MCP servers outlive a thread, so those of a server that was killed may be there without a lock.
     if (wasLeftLocked || workspace?.mcpServers !== undefined) endOrphans(id, this.#parts.mcp?.ownMark);
@@ -266,12 +269,13 @@ export class Session {
     const unwilling = new Set<Session>();
     for (let room = this.#parts.makeRoom(unwilling); room !== undefined; room = this.#parts.makeRoom(unwilling)) await room;
     const { id, ...place } = this.identity;
-    const attached = await this.#parts.threads.attach({ sessionId: id, ...place }).catch((error: unknown) => {
+    const attached = await this.#parts.threads.attach({ sessionId: id, ...place, isBack: this.#isBack }).catch((error: unknown) => {
       // A log that breaks every thread it is replayed on must not be tried for ever.
       if (error instanceof ServerError && error.data?.['threadEnded'] === true) this.#crashes.add();
       throw error;
     });
     this.#attached = attached;
+    this.#isBack = true;
     void attached.departure.then((how) => {
       if (how.kind === 'lost') this.#crashes.add();
       if (this.#attached === attached) this.#attached = undefined;

@@ -39,6 +39,8 @@ export interface SessionPlace {
   readonly beside?: AttachedSession;
   /** Only to be looked at: its lock and its processes are not ours to clear. */
   readonly readOnly?: true;
+  /** It was on a thread before, and the client has not opened it anew since. */
+  readonly isBack?: boolean;
 }
 
 export interface ServerPlace {
@@ -71,6 +73,7 @@ export function sessionTask(
     ...(place.choices === undefined ? {} : { choices: place.choices }),
     ...place.workspace,
     ...(place.readOnly === true ? { readOnly: true } : {}),
+    ...(place.isBack === true ? { isBack: true } : {}),
     ...(place.beside === undefined ? {} : { audience: 'parent' }),
     client: place.client,
     givenUp: new SharedArrayBuffer(4),

@@ -17,6 +17,10 @@ export interface SessionMcpParts {
   /** How long the first turn waits for servers that are still being connected to, in milliseconds. */
   readonly firstWaitMs: number;
   readonly record: (event: EventInput) => void;
+  /** Shows the person a status that the log has already. */
+  readonly tell: (event: EventInput) => void;
+  /** The person was told when the session was opened: it comes back onto a thread. */
+  readonly isBack: boolean;
   /** The tools that there are now, in place of those before. */
   readonly setTools: (tools: readonly LateTool[]) => void;
   /** Something kept the news from coming: for stderr. */
@@ -34,6 +38,8 @@ export class SessionMcp {
   readonly #made = new Map<string, McpTool>();
   /** What the log said last of each server. */
   readonly #logged = new Map<string, Status>();
+  /** Servers of whose status the person has heard in this opening. */
+  readonly #told = new Set<string>();
   #settled = false;
   #wake: (() => void)[] = [];
   #waited = false;
@@ -122,11 +128,19 @@ export class SessionMcp {
     return made;
   }
 
-  /** Only what is new: a session that is attached again finds its servers as the log left them. */
+  /** Only what is new is logged; what the log says already, the person is told once in each opening: a replay leaves it out. */
   #log(status: Status | undefined): void {
-    if (status === undefined || isDeepStrictEqual(this.#logged.get(status.name), status)) return;
-    this.#logged.set(status.name, status);
-    this.#parts.record({ type: 'mcp/status', data: status });
+    if (status === undefined) return;
+    const { record, tell, isBack } = this.#parts;
+    const event = { type: 'mcp/status', data: status } as const;
+    const isKnown = isDeepStrictEqual(this.#logged.get(status.name), status);
+    if (!isKnown) {
+      this.#logged.set(status.name, status);
+      record(event);
+    } else if (!isBack && !this.#told.has(status.name)) {
+      tell(event);
+    }
+    this.#told.add(status.name);
   }
 }
 

@@ -9,7 +9,7 @@ import { textUpdates } from './text-updates.ts';
 
 const mostNamed = 10;
 
-/** @param seq of the event, if it has one: the id of the thought is made of it, so a replay has the same */
+/** @param seq of the event, if it has one: the id of the thought is made of it */
 export function mcpUpdates(data: EventData['mcp/status'], seq: number | undefined, notices: boolean): SessionUpdate[] {
   const told = wordsFor(data);
   if (told === undefined) return [];

@@ -186,7 +186,8 @@ export class Projector {
       case 'history/compacted':
         return usageUpdates(event.data.context);
       case 'mcp/status':
-        return mcpUpdates(event.data, seqOf(event), this.#notices);
+        // News of a moment, and none of the history: an opening tells of its own.
+        return this.#replay ? [] : mcpUpdates(event.data, seqOf(event), this.#notices);
       case 'session/title':
         return titleUpdates(event.data, 'time' in event ? event.time : undefined);
       default:

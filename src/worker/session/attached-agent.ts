@@ -97,6 +97,7 @@ export class AttachedAgent implements SessionApi {
         this.#tracer?.take(event);
         if (event.type === 'request/header') keepToolSchemas(task.logPath, event.data.toolsHash, this.#tools);
       },
+      tell: (event) => screen.tell?.(event),
       showChunk: (chunk) => screen.showChunk(chunk),
     });
     this.#learn = (event) => projector.learn(event);
@@ -222,7 +223,7 @@ export class AttachedAgent implements SessionApi {
   }
 
   async setMode(mode: PermissionMode): Promise<ChoiceMade> {
-    this.#choosing.chosen.setMode(mode);
+    await this.#choosing.setMode(mode);
     return { chosen: this.chosen, afterBatch: this.#thread.outbox.flush() };
   }
 

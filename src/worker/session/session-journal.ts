@@ -10,6 +10,8 @@ import type { EventLog } from '../log/event-log.ts';
 /** Shows events to the client: the projection and the outbox behind one door. */
 export interface SessionView {
   show(event: LogEvent): void;
+  /** Shows what the log has already, to a client that has not seen it. */
+  tell?(event: EventInput): void;
   /** The quick way of a streamed delta. */
   showChunk(chunk: EventData['assistant/chunk']): void;
   /** What can be shown without being logged; absent where nobody looks. */
@@ -38,6 +40,11 @@ export class SessionJournal implements Journal {
     const logged = this.#opened().append(event);
     this.#view.show(logged);
     return logged;
+  }
+
+  /** Shows an event and logs nothing. */
+  tell(event: EventInput): void {
+    this.#view.tell?.(event);
   }
 
   delta(chunk: EventData['assistant/chunk']): void {

@@ -29,6 +29,8 @@ export class SessionMcpServers {
       request: { owner: sessionId, servers: mcpServers, directories: workspaceRoots(task), times, spillDir },
       firstWaitMs,
       record: (event) => journal().append(event),
+      tell: (event) => journal().tell(event),
+      isBack: task.isBack === true,
       setTools: (late) => tools.setLate(late),
       onFault: (error) =>
         void thread.main.log('error', `session ${sessionId} hears nothing of its MCP servers: ${toWireError(error).message}`),

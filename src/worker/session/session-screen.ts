@@ -2,7 +2,7 @@
  * The client's view of one session: events and deltas, projected and put into the thread's outbox.
  */
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
-import type { EventData, LogEvent } from '../../shared/events.ts';
+import type { EventData, EventInput, LogEvent } from '../../shared/events.ts';
 import type { CardChange } from '../../shared/thread-protocol.ts';
 import type { LiveView } from '../agent/live-view.ts';
 import { ChunkPacer } from '../outbox/chunk-pacer.ts';
@@ -56,6 +56,10 @@ export class SessionScreen implements SessionView {
   show(event: LogEvent): void {
     const tellsOfDrafts = event.type === 'assistant/message' || event.type === 'llm/retry' || event.type === 'turn/end';
     if (tellsOfDrafts) this.#drafts.clear();
+    this.#send(this.#projector.project(event));
+  }
+
+  tell(event: EventInput): void {
     this.#send(this.#projector.project(event));
   }
 

@@ -10,8 +10,9 @@ const status = (state: McpServerStatus['state'], more: Partial<McpServerStatus> 
 };
 const spec = { type: 'stdio', name: 'one', command: '/bin/x', args: [], env: {} } as const;
 
-function rig(firstWaitMs = 60_000) {
+function rig(firstWaitMs = 60_000, isBack = false) {
   const events: EventInput[] = [];
+  const told: EventInput[] = [];
   const tools: (readonly LateTool[])[] = [];
   const faults: unknown[] = [];
   const asked: number[] = [];
@@ -29,6 +30,8 @@ function rig(firstWaitMs = 60_000) {
     request: { owner: 's', servers: [spec], directories: ['/'], times: { connectMs: 1, callMs: 1, idleMs: 1 }, spillDir: '/' },
     firstWaitMs,
     record: (event) => events.push(event),
+    tell: (event) => told.push(event),
+    isBack,
     setTools: (given) => tools.push(given),
     onFault: (error) => faults.push(error),
   });
@@ -38,7 +41,7 @@ function rig(firstWaitMs = 60_000) {
     waiting.shift()?.(news);
     await breathe();
   };
-  return { mcp, events, tools, faults, asked, tell };
+  return { mcp, events, told, tools, faults, asked, tell };
 }
 
 t.test('what becomes of the servers is logged once, and the tools follow', async (t) => {
@@ -53,8 +56,8 @@ t.test('what becomes of the servers is logged once, and the tools follow', async
     name: 'one',
     state: 'connected' as const,
     tools: [
-      { name: 'mcp__one__a', tool: 'a', kind: 'read' as const },
-      { name: 'mcp__one__b', tool: 'b', kind: 'read' as const },
+      { name: 'mcp__one__a', tool: 'a', kind: 'other' as const },
+      { name: 'mcp__one__b', tool: 'b', kind: 'other' as const },
     ],
     leftOut: [{ tool: 'c', why: 'bad' }],
   };
@@ -107,4 +110,25 @@ t.test('a broker that is lost ends the wait, and is told of unless the session i
   leaving.mcp.stop();
   await leaving.tell(new Error('gone'));
   t.same(leaving.faults, []);
+});
+
+t.test('a person who opens a session is told once of each server that is as its log left it; one that comes back is not', async (t) => {
+  const failed = { type: 'mcp/status', data: { name: 'one', state: 'failed', error: 'it is not there' } } as const;
+  const news = { servers: [status('failed', { error: 'it is not there' })] };
+  const opened = rig();
+  opened.mcp.observe(failed);
+  opened.mcp.start();
+  for (const seq of [1, 2, 3]) await opened.tell({ seq, ...news });
+  t.same(opened.told, [failed]);
+  t.same(opened.events, [], 'the log has it');
+  await opened.tell({ seq: 4, servers: [status('connected')] });
+  await opened.tell({ seq: 5, ...news });
+  t.same(opened.events.at(-1), failed, 'what is new is in the log, and shown with that');
+  t.equal(opened.told.length, 1);
+
+  const back = rig(60_000, true);
+  back.mcp.observe(failed);
+  back.mcp.start();
+  await back.tell({ seq: 1, ...news });
+  t.same([back.told, back.events], [[], []]);
 });

@@ -218,7 +218,7 @@ t.test('a mode holds at once, and is learnt from the log', async (t) => {
   gate.setMode('plan');
   t.match(await open, { allowed: false, code: 'PERMISSION_DENIED', text: /making a plan/ });
   t.match(await tool, { allowed: false, code: 'PERMISSION_DENIED', text: /MCP/ });
-  t.strictSame(withdrawn.toSorted(), [keyOf('c1'), keyOf('c2')].toSorted(), 'the client need not answer what no longer counts');
+  t.strictSame(new Set(withdrawn), new Set([keyOf('c1'), keyOf('c2')]), 'the client need not answer what no longer counts');
   for (const { answer } of asked) answer(selected('allow_once'));
   t.strictSame(await reading, { allowed: true }, 'reading is no matter of the plan');
   const decided = events.flatMap((event) => (event.type === 'permission/decided' ? [event.data] : []));
