@@ -26,7 +26,9 @@ void faultTest('fault 83: opening a hostile repository runs nothing of it and ch
   const args = ['--base-url', model.baseUrl, '--model', 'bench'];
   // As an editor starts it: in the workspace.
   const command = ['/bin/sh', '-c', 'cd "$0" && exec "$@"', repo.path, process.execPath, cliPath];
-  const server = await rig.serve({ args, saboteur: false, command });
+  // And as a package script does.
+  const PATH = `${join(repo.path, 'node_modules/.bin')}:${process.env['PATH']}`;
+  const server = await rig.serve({ args, saboteur: false, command, env: { PATH, DSH_ACP_SANDBOX: 'auto' } });
   const made = (await server.request('session/new', { cwd: repo.path, mcpServers: [] })).result;
   const session: string = made.sessionId;
   t.equal(made.modes.currentModeId, 'ask');

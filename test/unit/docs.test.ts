@@ -221,37 +221,6 @@ t.test('scripts and keys of package.json are as documented', async (t) => {
   t.match(read('CHANGELOG.md'), packageJson.version);
 });
 
-t.test('the package holds the program and its documents, and nothing else', async (t) => {
-  const npm = process.env['npm_execpath'];
-  const [command, before] = npm?.endsWith('npm-cli.js') === true ? [process.execPath, [npm]] : ['npm', []];
-  const output = execFileSync(command, [...before, 'pack', '--dry-run', '--ignore-scripts', '--json'], {
-    cwd: projectRoot,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, npm_config_cache: t.testdir({}), npm_config_update_notifier: 'false', npm_config_offline: 'true' },
-  });
-  const files: string[] = JSON.parse(output)[0].files.map((file: { path: string }) => file.path);
-  for (const wanted of [
-    ...pages,
-    'LICENSE',
-    'package.json',
-    packageJson.bin['dsh-acp'],
-    'dist/worker/session-thread.cjs',
-    'dist/worker/session-host.cjs',
-    'dist/worker/broker.cjs',
-    'dist/worker/acp-client.js',
-  ]) {
-    t.ok(files.includes(wanted), `${wanted} is in the package`);
-  }
-  t.ok(files.includes('schemas/event-log.schema.json'));
-  const places =
-    /^(?:dist\/(?:main|worker)\/[\w.-]+\.c?js|docs\/[\w-]+\.md|docs\/pictures\/[\w-]+\.png|examples\/|schemas\/[\w.-]+\.json|[A-Z]+(?:\.md)?|package\.json)/;
-  t.same(
-    files.filter((file) => !places.test(file)),
-    [],
-  );
-});
-
 /** GitHub's anchor of a heading, for the plain headings used here. */
 const anchorOf = (heading: string): string =>
   heading
