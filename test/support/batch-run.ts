@@ -133,7 +133,7 @@ export class BatchRun {
     this.child = spawn(process.execPath, [cliPath, 'run', ...args], {
       cwd: dir,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], HOME: join(dir, 'home'), ...env },
+      env: { PATH: process.env['PATH'], HOME: join(dir, 'home'), DSH_ACP_SANDBOX: 'off', ...env },
     });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => this.#read(text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => {
