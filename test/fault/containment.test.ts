@@ -204,6 +204,8 @@ t.test('git works in the workspace, and what it runs for others cannot be change
   execFileSync('git', ['init', '-q', '--template=', work]);
   writeFileSync(join(work, '.mcp.json'), '{}');
   mkdirSync(join(work, '.github/workflows'), { recursive: true });
+  mkdirSync(join(work, '.git/modules/sub/hooks'), { recursive: true });
+  writeFileSync(join(work, '.git/modules/sub/config'), '');
   const before = readFileSync(join(work, '.git/config'), 'utf8');
   const commit = await run('echo 1 > a && git add a && git -c user.name=a -c user.email=a@b commit -qm one && git log --oneline | wc -l');
   t.match(commit, { exitCode: 0, stdout: { text: /1/ } });
@@ -218,11 +220,17 @@ t.test('git works in the workspace, and what it runs for others cannot be change
     'mv .github away',
     'echo x > .github/workflows/ci.yml',
     'ln -sf /etc/passwd .mcp.json',
+    'echo x >> .git/modules/sub/config',
+    'echo x > .git/modules/sub/hooks/pre-commit',
   ];
   const held = await run(attacks.map((attack, index) => `( ${attack} ) 2>/dev/null || echo held ${index}`).join('\n'));
   t.same(held.text.match(/held/g)?.length, attacks.length, held.text);
   t.equal(readFileSync(join(work, '.git/config'), 'utf8'), before);
   t.equal(readFileSync(join(work, '.mcp.json'), 'utf8'), '{}');
+  const redirected = await run('mkdir -p evil && echo ../evil > .git/commondir');
+  t.same(redirected.controlFiles, [join(work, '.git/commondir')]);
+  t.notOk(existsSync(join(work, '.git/commondir')), 'git is not sent to settings of a stranger');
+  rmSync(join(work, 'evil'), { recursive: true });
   const opened = makeScene(t, { writable: [join(work, '.git/config')] });
   const place = { cwd: work, roots: [work] };
   t.match(

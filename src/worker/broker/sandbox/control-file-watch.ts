@@ -1,12 +1,14 @@
 /**
- * Which files that other programs trust have appeared while a command ran: those that were not there could not be held. Nothing is
- * removed; whoever reads the command's result is told.
+ * Which files that other programs trust have appeared while a command ran: those that were not there could not be held. Whoever
+ * reads the command's result is told. One kind is removed: a `commondir` in a repository's own directory has no use there, and would
+ * have git take its settings and hooks from wherever it names.
  */
-import { lstat } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { controlPlaces } from '../../../shared/permission/control-files.ts';
 
-const names = ['.git', '.git/config', ...controlPlaces];
+const redirect = '.git/commondir';
+const names = ['.git', '.git/config', redirect, '.git/config.worktree', ...controlPlaces];
 const mostNamed = 8;
 
 export class ControlFileWatch {
@@ -25,6 +27,9 @@ export class ControlFileWatch {
   /** Absolute paths, at most a few. */
   async news(): Promise<string[]> {
     const after = await look(this.#roots);
+    const redirects = this.#roots.map((root) => join(root, redirect)).filter((path) => after.has(path) && !this.#before.has(path));
+    // A link that stands for the directory is not followed: then there is nothing of ours to remove.
+    await Promise.all(redirects.map((path) => rm(path, { force: true }).catch(() => undefined)));
     return [...after].flatMap(([path, print]) => (this.#before.get(path) === print ? [] : [path])).slice(0, mostNamed);
   }
 }

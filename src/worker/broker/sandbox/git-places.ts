@@ -2,7 +2,7 @@
  * What git needs of a workspace root, and what of it decides what others run: hooks and configuration. A linked work tree has its
  * history elsewhere; that place is only believed when it points back, since a file of the workspace alone could name anything.
  */
-import { readFile, realpath } from 'node:fs/promises';
+import { readdir, readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Place, plainPlaceAt } from './hidden-places.ts';
 
@@ -35,12 +35,36 @@ async function placesOf(gitDirectory: string, writable: readonly string[]): Prom
   const isGits = found[0] !== undefined && (await plainPlaceAt(join(gitDirectory, 'HEAD'))) !== undefined;
   const hooks = join(gitDirectory, 'hooks');
   const lacksHooks = isGits && found[2] === undefined && (await isAbsent(hooks));
+  const below = isGits ? await placesBelow(gitDirectory) : [];
   return {
     writable,
     pinned: [gitDirectory],
-    held: found.filter((place) => place !== undefined),
+    held: [...found, ...below].filter((place) => place !== undefined),
     keptEmpty: lacksHooks ? [hooks] : [],
   };
+}
+
+/** The same of submodules, and the pointers of linked work trees; as far as they are there. */
+async function placesBelow(gitDirectory: string): Promise<(Place | undefined)[]> {
+  const [modules, worktrees] = await Promise.all(['modules', 'worktrees'].map((name) => namesIn(join(gitDirectory, name))));
+  const paths = [
+    ...(modules ?? []).flatMap((name) => ['config', 'hooks'].map((part) => join(gitDirectory, 'modules', name, part))),
+    ...(worktrees ?? []).flatMap((name) =>
+      ['commondir', 'gitdir', 'config.worktree'].map((part) => join(gitDirectory, 'worktrees', name, part)),
+    ),
+  ];
+  return await Promise.all(paths.map((path) => plainPlaceAt(path)));
+}
+
+/** More of them are not looked at: each costs a mount. */
+const mostNames = 64;
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).slice(0, mostNames);
+  } catch {
+    return []; // There is none.
+  }
 }
 
 async function isAbsent(path: string): Promise<boolean> {
