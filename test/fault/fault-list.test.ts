@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { cannotHappen, lastFault, testedElsewhere } from './fault-list.ts';
+import { cannotHappen, deviations, lastFault, testedElsewhere } from './fault-list.ts';
 
 const folder = fileURLToPath(new URL('../../../test/', import.meta.url));
 
@@ -28,6 +28,11 @@ t.test('each fault is tested by its number, or stands in the list with a place o
     all.filter((number) => named.has(number) && listed(number)),
     [],
     'nothing is listed that has a test of its name',
+  );
+  t.same(
+    Object.keys(deviations).filter((number) => !named.has(Number(number))),
+    [],
+    'what is said about a test is said about one that is there',
   );
   for (const file of Object.values(testedElsewhere)) t.ok(existsSync(join(folder, file)), file);
 });

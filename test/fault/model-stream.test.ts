@@ -6,7 +6,7 @@ import { OpenAiChatModel } from '../../src/worker/model/openai-chat.ts';
 import { parseEndpoint } from '../../src/worker/model/model-endpoint.ts';
 import { chunkJson } from '../support/answer-frames.ts';
 import type { AnswerPlan } from '../support/answer-plan.ts';
-import { type FaultRig, type FaultServer, faultTest } from '../support/invariants.ts';
+import { type FaultRig, type FaultServer, faultTest, logPath, readEvents } from '../support/invariants.ts';
 import type { ModelServer } from '../support/model-server.ts';
 
 t.setTimeout(100_000);
@@ -118,17 +118,39 @@ void faultTest(
     for (const rawBody of ['data: {"choices":\n\n', `data: ${'x'.repeat(100)}\n\n`, 'data: 7\n\n', ''])
       t.match(await asked({ rawBody }, good), { answer: ended, calls: 2 }, rawBody.slice(0, 20));
 
+    const bytes = chunkJson({ content: 'bad \xff\xfe\xe2\x82 end' });
+    model.reset();
+    const before = server.text(session).length;
+    t.match(
+      await asked({ rawBody: `data: ${bytes}\n\ndata: ${chunkJson({}, 'stop')}\n\n`, rawEncoding: 'latin1', splitBytes: 1 }),
+      { answer: ended, calls: 1 },
+      'bytes that are no UTF-8',
+    );
+    t.match(server.text(session).slice(before), /^bad \ufffd+ end$/, 'are replaced');
+    t.match(await asked(good), { answer: ended, calls: 1 }, 'and the next prompt is fine');
+
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as { port: number };
     closed.close();
-    for (const base of [`http://127.0.0.1:${port}`, 'http://no-such-host.invalid', `https://127.0.0.1:${model.port}`]) {
+    model.reset();
+    const failing = [
+      [`http://127.0.0.1:${port}`, 'TRANSPORT'],
+      ['http://no-such-host.invalid', 'TRANSPORT'],
+      [`https://127.0.0.1:${model.port}`, 'TRANSPORT'],
+    ] as const;
+    for (const [base, reason] of failing) {
       const dead = await rig.serve({
-        args: ['--base-url', base, '--model', 'bench', '--max-retries', '0', '--titles', 'off'],
+        args: ['--base-url', base, '--model', 'bench', '--max-retries', '1', '--titles', 'off'],
         saboteur: false,
       });
-      t.match((await dead.prompt(await dead.newSession(rig.dir), 'go')).error, { message: String }, base);
+      const id = await dead.newSession(rig.dir);
+      t.match((await dead.prompt(id, 'go')).error, { data: { code: 'MODEL_FAILED', reason } }, base);
+      const retries = (await readEvents(logPath(dead, id))).filter((event) => event.type === 'llm/retry');
+      t.equal(retries.length, 1, `${base}: tried again, once`);
     }
+    t.equal(model.stats.connections, 2, 'TLS was begun twice');
+    t.match(await asked({ fault: { kind: 'reset' } }, good), { answer: ended, calls: 2 }, 'a reset');
   },
 );
 
@@ -149,6 +171,13 @@ void faultTest('fault 57, 59, 60: streams, loops and windows without end are cut
   t.ok(model.requests.length <= 4, `${model.requests.length} tries at a window that is full`);
   model.reset();
   t.match(await server.prompt(session, 'go'), ended, 'the session goes on');
+
+  // 64 MB of text, if nobody stopped it.
+  model.enqueue({ text: Array.from({ length: 64 }, () => 'x'.repeat(1 << 20)) });
+  const endless = await server.newSession(rig.dir);
+  t.match(await server.prompt(endless, 'go'), { result: { stopReason: 'max_tokens' } }, 'text without end');
+  t.ok(server.text(endless).length < 16 * 1024 * 1024, 'is cut');
+  model.reset();
 
   model.enqueue({ tokens: 1_000_000 });
   const config = {

@@ -1,7 +1,14 @@
 /** The client goes, a signal comes, the process is killed: what is answered, what is left, and how long it takes. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
+import { fileAppears } from '../support/file-appears.ts';
+import { fileAppears } from '../support/file-appears.ts';
 import { faultTest, type FaultServer, logPath, processesIn, readEvents } from '../support/invariants.ts';
+import { callIds, updatesOfCall } from '../support/started-server.ts';
 
 t.setTimeout(100_000);
 
@@ -43,11 +50,11 @@ void faultTest('fault 50: new sessions and loads that lose the race with the end
   const stored = await first.newSession(rig.dir);
   await first.prompt(stored, 'repeat 200 word');
   await first.close();
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 3; round += 1) {
     const server = await rig.serve({ args: scripted });
     for (let at = 0; at < 10; at += 1) server.start('session/new', { cwd: rig.dir, mcpServers: [] });
     server.start('session/load', { sessionId: stored, cwd: rig.dir, mcpServers: [] });
-    await delay(round * 3);
+    await delay(round * 5);
     t.equal((await server.close()).code, 0);
   }
 });
@@ -95,9 +102,10 @@ void faultTest('a thread that spins does not hold up the end beyond its grace', 
   const server = await rig.serve({ args: [...scripted, '--shutdown-grace-ms', '500'] });
   server.leavesOpenTurn = true;
   const session = await server.newSession(rig.dir);
-  const prompt = server.startPrompt(session, '[!spin 100]\nrepeat 4000 word');
+  const prompt = server.startPrompt(session, '[!spin on go]\nrepeat 4000 word');
   await server.nextUpdate(session);
-  await delay(200);
+  writeFileSync(join(rig.dir, 'go'), '');
+  await fileAppears(join(rig.dir, '.sabotaged'));
   const start = performance.now();
   t.equal((await server.close()).code, 0);
   t.ok(performance.now() - start < 2500, `gone after ${(performance.now() - start).toFixed(0)} ms`);
@@ -117,17 +125,32 @@ void faultTest('fault 30: the client closes its reading end in the midst of turn
 void faultTest('fault 10, 26: SIGKILL in the midst of turns; the next server loads every session', async (t, rig) => {
   const first = await rig.serve({ args: scripted });
   await busySessions(first, rig.dir);
+  const mutating = await first.newSession(rig.dir);
+  const mutated = join(rig.dir, 'mutated');
+  first.startPrompt(mutating, `run echo once >> ${mutated}; touch ${rig.dir}/written; sleep 317`);
+  await fileAppears(join(rig.dir, 'written'));
   const ids = [...new Set(first.frames.flatMap(({ params }) => (params?.sessionId === undefined ? [] : [String(params.sessionId)])))];
+  const inCall = ids.filter((id) => first.updates(id).some(({ sessionUpdate }) => sessionUpdate === 'tool_call'));
+  t.same([ids.length, inCall.length, inCall.includes(mutating)], [4, 3, true], 'three were killed in a call');
   await delay(100);
   await first.crash();
   const second = await rig.serve({ args: scripted });
   for (const sessionId of ids) {
     const loaded = await second.request('session/load', { sessionId, cwd: rig.dir, mcpServers: [] });
     t.ok(loaded.result, JSON.stringify(loaded.error));
-    t.match(second.text(sessionId), first.text(sessionId).slice(0, 100), 'what was shown is shown again');
+    if (!inCall.includes(sessionId)) {
+      const shown = first.text(sessionId).slice(0, 100);
+      t.ok(shown.length > 0 && second.text(sessionId).includes(shown), 'what was shown is shown again');
+      continue;
+    }
+    const id = callIds(first, sessionId).at(-1) ?? '';
+    const again = updatesOfCall(second, sessionId, id);
+    t.equal(again.findLast(({ status }) => status !== undefined)?.status, 'failed', 'the call that was running is shown as failed');
+    t.match(JSON.stringify(again), /outcome of this tool is unknown: the server stopped while it was running/, 'and as interrupted');
   }
   for (const sessionId of ids) t.equal((await second.prompt(sessionId, 'say on')).result?.stopReason, 'end_turn');
   await second.close();
+  t.equal(readFileSync(mutated, 'utf8'), 'once\n', 'what the call had done was not done again');
   for (const sessionId of ids) {
     const events = await readEvents(logPath(second, sessionId));
     const ends = events.flatMap((event) => (event.type === 'turn/end' ? [event.data.reason.kind] : []));

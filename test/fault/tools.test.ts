@@ -78,6 +78,19 @@ void faultTest('fault 65: a command that ignores TERM ends within a second of it
   t.equal((await server.prompt(session, 'say on')).result?.stopReason, 'end_turn');
 });
 
+void faultTest(
+  'fault 65, 66: a call ends with its command though a child holds the pipe open, and its input is at its end',
+  async (t, rig) => {
+    const server = await rig.serve({ args: scripted });
+    const session = await server.newSession(rig.dir);
+    const start = performance.now();
+    t.equal((await server.prompt(session, 'run sleep 331 & setsid sleep 332 & echo parent-done; wc -c')).result?.stopReason, 'end_turn');
+    const shown = JSON.stringify(server.updates(session).filter((update) => update.sessionUpdate === 'tool_call_update'));
+    t.ok(performance.now() - start < 5000, `ended after ${(performance.now() - start).toFixed(0)} ms`);
+    t.match(shown, /parent-done\\n0\b/, 'all that it printed, and not one byte to read');
+  },
+);
+
 void faultTest('fault 48: 300 cancels at any moment: one answer each, and the log says what the wire says', async (t, rig) => {
   const server = await rig.serve({ args: [...scripted, '--pace-ms', '1', '--isolation', 'shared'] });
   const scripts = ['say a', 'repeat 8 word', 'run true', 'todo x a; b', 'glob *.none\nsay b', 'run sleep 0.02\nrepeat 4 word'];

@@ -50,6 +50,8 @@ export interface AnswerPlan {
   readonly raw?: readonly string[];
   /** The body as it is, sent instead of everything else. */
   readonly rawBody?: string;
+  /** How its characters become bytes; `latin1` gives bytes that are no UTF-8. */
+  readonly rawEncoding?: 'utf8' | 'latin1';
   /** Bytes per write, to split events and characters anywhere. */
   readonly splitBytes?: number;
   readonly crlf?: boolean;

@@ -160,7 +160,10 @@ export class AnswerStream implements Periodic {
   }
 
   #writeRaw(): void {
-    const body = Buffer.from(this.#plan.rawBody ?? (this.#plan.raw ?? []).map((line) => this.#event(line)).join(''));
+    const body = Buffer.from(
+      this.#plan.rawBody ?? (this.#plan.raw ?? []).map((line) => this.#event(line)).join(''),
+      this.#plan.rawEncoding ?? 'utf8',
+    );
     const step = this.#plan.splitBytes ?? body.length;
     let at = 0;
     const next = (): void => {
