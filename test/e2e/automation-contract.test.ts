@@ -21,6 +21,9 @@ const ask = (server: ServerProcess, sessionId: string, text: string, more: objec
 
 t.setTimeout(60_000);
 
+/** For all that needs no more than sessions of its own. */
+const shared = await start(t);
+
 await t.test('initialize advertises what works in the profile, and a connection may choose it', async (t) => {
   const server = await startServer(t, { args: automation, initialize: false });
   const { agentCapabilities: capabilities, authMethods } = (await server.initialize()).result;
@@ -53,7 +56,11 @@ await t.test('initialize advertises what works in the profile, and a connection 
     { profile: 'editor', isolation: 'shared', subagent: { persona: true } },
     'isolation stays as it was started',
   );
-  t.same(answer._meta['dsh-acp'].extensions, { ...extensions, 'session/load': ['mode', 'env', 'readOnly'], 'session/fork': ['mode', 'env'] });
+  t.same(answer._meta['dsh-acp'].extensions, {
+    ...extensions,
+    'session/load': ['mode', 'env', 'readOnly'],
+    'session/fork': ['mode', 'env'],
+  });
   const cwd = realpathSync(t.testdir({ 'a.txt': 'x' }));
   const { sessionId, modes } = (await newSession(editor, cwd)).result;
   t.equal(modes.currentModeId, 'full-access');
@@ -82,7 +89,7 @@ await t.test('initialize advertises what works in the profile, and a connection 
 });
 
 await t.test('a turn of every kind sends one update for each committed message with text, and nothing else', async (t) => {
-  const server = await start(t);
+  const server = shared;
   const cwd = realpathSync(t.testdir({ 'a.txt': 'alpha\nbeta\n' }));
   const { sessionId } = (await newSession(server, cwd)).result;
   const script = `think about it
@@ -120,11 +127,10 @@ say All is done.`;
   const silent = server.startPrompt(sessionId, 'run sleep 20');
   server.notify('session/cancel', { sessionId });
   t.match(await server.response(silent), { result: { stopReason: 'cancelled' } });
-  await endServer(t, server);
 });
 
 await t.test('what an editor alone has is not there', async (t) => {
-  const server = await start(t);
+  const server = shared;
   const cwd = realpathSync(t.testdir({}));
   const { sessionId } = (await newSession(server, cwd)).result;
   for (const [method, params] of [
@@ -138,7 +144,6 @@ await t.test('what an editor alone has is not there', async (t) => {
     t.match((await server.request(method, params)).error?.data, { code: 'METHOD_NOT_FOUND', method }, method);
   }
   t.same((await server.request('authenticate', { methodId: 'api-key' })).result, {});
-  await endServer(t, server);
 });
 
 await t.test('what is refused, is refused with its code, and the session goes on', async (t) => {
@@ -248,7 +253,7 @@ await t.test('mode and environment come with the session; neither the environmen
 });
 
 await t.test('stop reasons are true, and say which budget was spent', async (t) => {
-  const server = await start(t);
+  const server = shared;
   const cwd = realpathSync(t.testdir({ 'a.txt': 'x\n' }));
   const loop = 'read a.txt\nread a.txt\nread a.txt\nread a.txt\nsay end';
   const { sessionId } = (await newSession(server, cwd)).result;
@@ -279,7 +284,6 @@ await t.test('stop reasons are true, and say which budget was spent', async (t) 
   const spent = await ask(server, limited, loop);
   t.equal(spent.result?.stopReason, 'max_turn_requests', 'the budget of a session is of all its turns, also after a resume');
   t.match(ours(spent), { spent: { budget: 'tool-calls', scope: 'session' } });
-  await endServer(t, server);
 });
 
 await t.test('an answer by the output schema is there, also when it is read from the log', async (t) => {
@@ -297,15 +301,14 @@ await t.test('an answer by the output schema is there, also when it is read from
 });
 
 await t.test('an error of a turn that had begun says what it used and what it said', async (t) => {
-  const server = await start(t);
+  const server = shared;
   const { sessionId } = (await newSession(server, realpathSync(t.testdir({ 'a.txt': 'x\n' })))).result;
   const { error } = await ask(server, sessionId, 'say So far.\nread a.txt\nfail AUTH 9');
   t.match(error, { data: { code: 'AUTH_REQUIRED', text: /So far\./, usage: { toolCalls: 1 } } });
-  await endServer(t, server);
 });
 
 await t.test('a session keeps what it was made with in the header of its log', async (t) => {
-  const server = await start(t);
+  const server = shared;
   const options = {
     persona: 'P',
     depth: 1,
@@ -326,5 +329,6 @@ await t.test('a session keeps what it was made with in the header of its log', a
   const headers = logs.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8').split('\n')[0] ?? ''));
   const child = headers.find((one) => one.options?.depth === 1 && one.options.persona === undefined);
   t.same(child?.options.sampling, sampling, 'who works for it draws words as it does');
-  await endServer(t, server);
 });
+
+await t.test('the server of all these ends in order, with nothing but frames on stdout', (t) => endServer(t, shared));

@@ -1,11 +1,8 @@
 /** The client goes, a signal comes, the process is killed: what is answered, what is left, and how long it takes. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { fileAppears } from '../support/file-appears.ts';
 import { fileAppears } from '../support/file-appears.ts';
 import { faultTest, type FaultServer, logPath, processesIn, readEvents } from '../support/invariants.ts';
 import { callIds, updatesOfCall } from '../support/started-server.ts';
