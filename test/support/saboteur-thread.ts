@@ -73,15 +73,16 @@ interface PromptCall {
 function sabotagePrompt(message: PromptCall, cwd: string): void {
   if (message.type !== 'APPLY' || message.path?.[0] !== 'prompt') return;
   const text = JSON.stringify(message.argumentList?.[1]?.value ?? '');
+  const actNow = (name: string | undefined, ms = 0): void => {
+    writeFileSync(join(cwd, '.sabotaged'), '');
+    act(name, ms);
+  };
   for (const [, name, after, ms] of text.matchAll(/\[!(\w+) (\d+)(?: (\d+))?\]/g)) {
-    setTimeout(() => {
-      writeFileSync(join(cwd, '.sabotaged'), '');
-      act(name, Number(ms ?? 0));
-    }, Number(after));
+    setTimeout(() => actNow(name, Number(ms ?? 0)), Number(after));
   }
   for (const [, name, file = ''] of text.matchAll(/\[!(\w+) on ([\w.-]+)\]/g)) {
     // Not within the promise: what is thrown there would be a rejection.
-    void fileAppears(join(cwd, file)).then(() => setImmediate(() => act(name, 0)));
+    void fileAppears(join(cwd, file)).then(() => setImmediate(() => actNow(name)));
   }
 }
 
