@@ -7,14 +7,14 @@ import t from 'tap';
 import { sealLine } from '../../src/shared/log/line-seal.ts';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
 import { ClientScreen } from '../support/client-screen.ts';
-import { faultTest, logPath } from '../support/invariants.ts';
+import { faultTest, logPath, readEvents } from '../support/invariants.ts';
 import { saboteurMain } from '../support/saboteur-program.ts';
 
 t.setTimeout(100_000);
 
 const scripted = ['--model', 'scripted', '--permission-mode', 'full-access'];
 
-/** A log under another name: its header names the session, sealed by a checksum. */
+/** A log with a word of its header changed, such as the session's name: the header is sealed by a checksum. */
 function renamed(log: Buffer, from: string, to: string): Buffer {
   const end = log.indexOf(10);
   const { crc: _crc, ...header } = JSON.parse(log.toString('utf8', 0, end)) as Record<string, unknown>;
@@ -66,11 +66,21 @@ void faultTest(
     const damaged = Buffer.from(whole);
     const at = whole.indexOf('user/message') + 2;
     damaged[at] = damaged[at]! ^ 1;
+    const line = whole.subarray(0, at).toString('utf8').split('\n').length;
+    const file = `${session}.jsonl`;
     writeFileSync(path, damaged);
     const second = await rig.serve({ args: scripted });
     const load = { sessionId: session, cwd: rig.dir, mcpServers: [] };
-    t.match((await second.request('session/load', load)).error, { code: -32603, data: { code: 'LOG_CORRUPT' } });
+    const { error } = await second.request('session/load', load);
+    t.match(error, { code: -32603, data: { code: 'LOG_CORRUPT', file, line } }, 'for programs');
+    t.ok(error?.message.includes(`${file}, line ${line}:`), `for people: ${error?.message}`);
     t.same(readFileSync(path), damaged);
+    const later = renamed(whole, '"version":1', '"version":2');
+    writeFileSync(path, later);
+    const refused = (await second.request('session/load', load)).error;
+    t.match(refused, { code: -32603, data: { code: 'LOG_VERSION', version: 2, supported: 1 } });
+    t.ok(refused?.message.includes(`${file} has version 2`), String(refused?.message));
+    t.same(readFileSync(path), later);
     writeFileSync(path, whole);
     t.ok((await second.request('session/load', load)).result, 'once restored, it loads');
   },
@@ -123,7 +133,7 @@ void faultTest('fault 21: a log directory that is removed under a session is rep
 });
 
 void faultTest(
-  'fault 22: two servers want one session: the second is refused, and gets it once the first has closed it',
+  'fault 22, 50: two servers want one session: the second is refused, and gets it once the first has closed it; of two at once one gets it',
   async (t, rig) => {
     const [first, second] = [await rig.serve({ args: scripted }), await rig.serve({ args: scripted })];
     const session = await first.newSession(rig.dir);
@@ -137,6 +147,41 @@ void faultTest(
     t.match(await second.prompt(session, 'say three'), { result: { stopReason: 'end_turn' } });
     await second.close();
     t.ok((await first.request('session/load', load)).result, 'and back');
+    // One id from two servers at once, twice from each: one server owns it, whichever.
+    const third = await rig.serve({ args: scripted });
+    t.same((await first.request('session/close', { sessionId: session })).result, {});
+    const servers = [first, third];
+    const loads = await Promise.all(
+      servers.flatMap((server) => [0, 1].map(async () => ({ server, ...(await server.request('session/load', load)) }))),
+    );
+    const owners = servers.filter((server) => loads.some((one) => one.server === server && one.result !== undefined));
+    t.equal(owners.length, 1, 'one owner');
+    const [owner, loser] = owners[0] === first ? [first, third] : [third, first];
+    for (const { error } of loads.filter((one) => one.server === loser))
+      t.match(error, { data: { code: /^SESSION_(LOCKED|ALREADY_OPEN)$/ } });
+    t.match((await loser.prompt(session, 'say stolen')).error, { data: { code: 'SESSION_NOT_FOUND' } });
+    // A load of a live id, and two of them: still one thread that answers.
+    await Promise.all([owner.request('session/load', load), owner.request('session/load', load)]);
+    const seen = owner.updates(session).length;
+    t.match(await owner.prompt(session, 'say sole-owner'), { result: { stopReason: 'end_turn' } });
+    const said = owner
+      .updates(session)
+      .slice(seen)
+      .filter((update) => update.sessionUpdate === 'agent_message_chunk');
+    t.equal(
+      said
+        .map((update) => update.content.text)
+        .join('')
+        .match(/sole-owner/g)?.length,
+      1,
+      'said once',
+    );
+    await owner.close();
+    t.equal(
+      (await readEvents(logPath(owner, session))).filter((event) => event.type === 'turn/start').length,
+      4,
+      'one turn for each prompt',
+    );
   },
 );
 

@@ -1,5 +1,5 @@
 /** The log under the disk's faults and under time: failed writes, versions to come, lengths without end, a clock that jumps. */
-import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { sealLine } from '../../src/shared/log/line-seal.ts';
@@ -29,6 +29,30 @@ for (const code of ['EIO', 'EROFS', 'EDQUOT', 'ENOSPC']) {
     const again = await openLog(paths);
     await again.log.close();
     t.same(again.events.slice(0, written.length), written, 'what was durable before is there');
+  });
+}
+
+for (const [act, why] of [
+  ['eio', 'EIO'],
+  ['full', 'ENOSPC'],
+] as const) {
+  void faultTest(`fault 18, 19: an append that ends with ${why} in the midst of a turn ends it before any further tool`, async (t, rig) => {
+    const server = await rig.serve({ args: ['--model', 'scripted', '--permission-mode', 'full-access', '--titles', 'off'] });
+    server.leavesOpenTurn = true;
+    const session = await server.newSession(rig.dir);
+    t.match(await server.prompt(session, 'say before'), { result: { stopReason: 'end_turn' } });
+    // The first command waits until the log's descriptor leads elsewhere, so that its own result is the first to be refused.
+    const wait = 'touch go; for i in $(seq 200); do [ -e replaced ] && break; sleep 0.02; done';
+    const answer = await server.prompt(session, `[!${act} on go]\nrun ${wait}\nrun touch ran`);
+    t.match(answer.error, { code: -32603, data: { code: 'LOG_WRITE_FAILED' } });
+    t.ok(JSON.stringify(answer.error).includes(why), JSON.stringify(answer.error));
+    t.ok(existsSync(join(rig.dir, 'replaced')), 'it was injected');
+    t.notOk(existsSync(join(rig.dir, 'ran')), 'the tool behind it did not run');
+    t.match((await server.prompt(session, 'say no')).error, { data: { code: 'LOG_WRITE_FAILED' } }, 'as long as the disk refuses');
+    t.same((await server.request('session/close', { sessionId: session })).result, {});
+    t.ok((await server.request('session/load', { sessionId: session, cwd: rig.dir, mcpServers: [] })).result);
+    t.match(await server.prompt(session, 'say after'), { result: { stopReason: 'end_turn' } }, 'the session is opened anew');
+    t.match(server.text(session), /before[^]*after/);
   });
 }
 

@@ -6,7 +6,7 @@
  * `.sabotage-attach` in the session's directory acts once, while a session is being attached.
  */
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import type { SessionTask } from '../../src/shared/thread-protocol.ts';
@@ -17,7 +17,7 @@ import { fileAppears } from './file-appears.ts';
 if (isMainThread) throw new Error('this is the entry of a session thread');
 
 /** What a prompt can ask for. `ms` of `block` is how long the event loop stands still. */
-const acts: Readonly<Record<string, (ms: number) => void>> = {
+const acts: Readonly<Record<string, (ms: number, cwd: string) => void>> = {
   throw: () => {
     throw new Error('sabotage: thrown /secret/path');
   },
@@ -46,6 +46,10 @@ const acts: Readonly<Record<string, (ms: number) => void>> = {
   },
   /** A child that the thread waits for. */
   spawn: (ms) => void spawnSync('sleep', [String(ms)]),
+  /** From here on every write to the log meets ENOSPC. */
+  full: (_ms, cwd) => replaceLog('/dev/full', cwd),
+  /** EIO: nothing is mapped at the addresses that a log's offsets would be. */
+  eio: (_ms, cwd) => replaceLog('/proc/self/mem', cwd),
   print: () => {
     console.log('{"jsonrpc":"2.0","method":"stray/console"}');
     console.error('stray console.error');
@@ -75,7 +79,7 @@ function sabotagePrompt(message: PromptCall, cwd: string): void {
   const text = JSON.stringify(message.argumentList?.[1]?.value ?? '');
   const actNow = (name: string | undefined, ms = 0): void => {
     writeFileSync(join(cwd, '.sabotaged'), '');
-    act(name, ms);
+    act(name, ms, cwd);
   };
   for (const [, name, after, ms] of text.matchAll(/\[!(\w+) (\d+)(?: (\d+))?\]/g)) {
     setTimeout(() => actNow(name, Number(ms ?? 0)), Number(after));
@@ -100,13 +104,35 @@ async function sabotageAttach(cwd: string): Promise<void> {
   if (kind === 'hang') await new Promise(() => undefined);
   else if (kind === 'refuse') throw new Error('sabotage: refused');
   else if (kind === 'throw') {
-    setImmediate(() => act('throw', 0));
+    setImmediate(() => act('throw', 0, cwd));
     await new Promise(() => undefined);
-  } else act(kind, 0);
+  } else act(kind, 0, cwd);
 }
 
-function act(name: string | undefined, ms: number): void {
+/** Puts another file behind the descriptors of the logs that this process holds open. The file `replaced` appears afterwards. */
+function replaceLog(path: string, cwd: string): void {
+  for (const name of readdirSync('/proc/self/fd')) {
+    const fd = Number(name);
+    if (!leadsToLog(fd)) continue;
+    closeSync(fd);
+    // The lowest free number is given first; those below it are handed back.
+    const below: number[] = [];
+    for (let opened = openSync(path, 'r+'); opened !== fd; opened = openSync(path, 'r+')) below.push(opened);
+    for (const other of below) closeSync(other);
+  }
+  writeFileSync(join(cwd, 'replaced'), '');
+}
+
+function leadsToLog(fd: number): boolean {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`).endsWith('.jsonl');
+  } catch {
+    return false; // It was the listing's own.
+  }
+}
+
+function act(name: string | undefined, ms: number, cwd: string): void {
   const found = acts[name ?? ''];
   if (found === undefined) throw new Error(`no such sabotage: ${name ?? ''}`);
-  found(ms);
+  found(ms, cwd);
 }

@@ -47,7 +47,7 @@ export class MemoryGuard {
 
   constructor(parts: MemoryGuardParts) {
     this.#parts = parts;
-    this.#resident = parts.residentBytes ?? (() => process.memoryUsage.rss());
+    this.#resident = parts.residentBytes ?? residentOrNothing;
     this.#now = parts.now ?? (() => performance.now());
   }
 
@@ -131,4 +131,13 @@ export class MemoryGuard {
 
 function inMb(bytes: number): string {
   return `${Math.round(bytes / mebibyte)} MB`;
+}
+
+/** Reading it opens a file: without a free descriptor it is unknown for a while, which is no reason to end the process. */
+function residentOrNothing(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return 0;
+  }
 }
