@@ -229,6 +229,8 @@ export interface PermissionRequest {
   readonly params: object;
   /** The batch that holds the call's `tool_call` update: main writes that one first. */
   readonly afterBatch: number;
+  /** The call may have ended long before: what asks was started by it and goes on. */
+  readonly outlivesCall?: true;
 }
 
 /** `unavailable`: the client failed, is gone, or answered with something that was not offered. */

@@ -32,7 +32,8 @@ export class PermissionChannel {
       const params = this.#question(request);
       if (client === undefined || params === undefined) return { outcome: 'unavailable' };
       // The end of the call came by another port, and was quicker; that the question is taken back is still on its way.
-      const ended = lane.hasEndedCard(request.sessionId, params.toolCall.toolCallId);
+      // A subagent in the background asks in the name of a call that ended when it began.
+      const ended = request.outlivesCall !== true && lane.hasEndedCard(request.sessionId, params.toolCall.toolCallId);
       if (withdrawn.signal.aborted || ended) return { outcome: 'cancelled' };
       const options = { cancellationSignal: withdrawn.signal, stopWaitingOnCancel: true };
       return readAnswer(await client.request(methods.client.session.requestPermission, params, options), params);

@@ -78,7 +78,8 @@ export class SubagentQuestions {
     journal.append({ type: 'permission/asked', data: { turn, callId, title } });
     this.#asked += 1;
     const requestKey = `subagent:${this.#asked}:${callId}`;
-    const request = { sessionId, requestKey, params: requestParams(sessionId, asker, { ...question, title }), afterBatch: flush() };
+    const params = requestParams(sessionId, asker, { ...question, title });
+    const request = { sessionId, requestKey, params, afterBatch: flush(), outlivesCall: true } as const;
     const forbidden = new AbortController();
     this.#forbidden.add(forbidden);
     const outcome = await askOnce(() => this.#parts.ask(request), { signal: AbortSignal.any([signal, forbidden.signal]), timeoutMs });
