@@ -2,11 +2,15 @@
  * The protocol as a client may rely on it, held against what a client of the simulation saw, frame by frame. Small on purpose: it knows
  * who asked for what and what is open, and nothing of how the server works.
  */
+import { ShownText } from './shown-text.ts';
+
 interface Asked {
   readonly session: number;
   readonly kind: 'prompt' | 'load' | 'steer' | 'other';
   readonly sent: number;
   readonly tag: string | undefined;
+  /** The script of a prompt. */
+  readonly script: string | undefined;
 }
 
 interface Card {
@@ -21,6 +25,13 @@ export class Judge {
   readonly open = new Map<number, Asked>();
   /** Tags of turns that the client saw end, and of text that it saw. */
   readonly seen = new Set<string>();
+  /** What the prompts with a tag were answered: a stop reason, or the code of an error. */
+  readonly answers = new Map<string, Set<string>>();
+  /** Sessions that somebody closed: their prompts are answered at once, and their turns end behind that. */
+  readonly closed = new Set<number>();
+  readonly #text = new ShownText();
+  /** Prompts into whose turn something else may have been said, or of which a part was shown to nobody. */
+  readonly #mixed = new Set<string>();
   readonly #answered = new Set<number>();
   readonly #requests = new Map<number, Asked>();
   readonly #cards = new Map<string, Card>();
@@ -47,9 +58,11 @@ export class Judge {
     this.#sessionOf.set(id, session);
   }
 
-  requested(request: number, kind: Asked['kind'], session: number, tag?: string): void {
+  requested(request: number, kind: Asked['kind'], session: number, { tag, script }: { tag?: string; script?: string } = {}): void {
     this.#clock += 1;
-    const asked = { session, kind, sent: this.#clock, tag };
+    const asked = { session, kind, sent: this.#clock, tag, script };
+    if (kind === 'steer') for (const other of this.open.values()) if (other.session === session) this.#mix(other.tag);
+    if (kind === 'prompt' && [...this.open.values()].some((other) => other.session === session && other.kind === 'steer')) this.#mix(tag);
     // A prompt that is sent again while it is open joins the first one, and stands where that one stands.
     const joins = [...this.open.values()].some((other) => other.tag === tag);
     if (tag !== undefined && !joins) this.#order.set(tag, this.#clock);
@@ -66,6 +79,12 @@ export class Judge {
     this.#aborted.add(request);
   }
 
+  /** The session is asked to close. */
+  closing(session: number): void {
+    this.closed.add(session);
+    this.cancelled(session);
+  }
+
   /** Every session: the input has ended. */
   ended(): void {
     this.#clock += 1;
@@ -75,6 +94,7 @@ export class Judge {
 
   /** The machine has lost its power: what was open gets no answer. */
   lost(): void {
+    for (const { tag } of this.#requests.values()) this.#mix(tag);
     this.open.clear();
     this.#cards.clear();
     this.#questions.clear();
@@ -113,6 +133,7 @@ export class Judge {
       if (isReplay) continue;
       if (kind === 'agent_message_chunk' || kind === 'agent_thought_chunk' || kind === 'tool_call') this.#live(session, tag);
     }
+    if (!isReplay) this.#text.take(session, update);
     if (kind === 'tool_call' || kind === 'tool_call_update') this.#card(session, update, isReplay);
   }
 
@@ -127,6 +148,20 @@ export class Judge {
     if (this.#isSteered(tag)) return;
     if (order < (this.#front.get(session) ?? 0)) this.#complain(`${tag} is shown behind a later prompt of its session`);
     this.#front.set(session, order);
+    if (!this.#isEnded) this.#refuseOverlap(session, tag, order);
+  }
+
+  /** Turns of one session come one behind the other: the earlier prompt is answered before something of the next is shown. */
+  #refuseOverlap(session: number, tag: string, order: number): void {
+    for (const asked of this.open.values()) {
+      const isEarlier = asked.tag !== undefined && asked.tag !== tag && (this.#order.get(asked.tag) ?? 0) < order;
+      if (asked.session === session && asked.kind === 'prompt' && isEarlier)
+        this.#complain(`${tag} is shown before ${asked.tag}, which came earlier, has its response`);
+    }
+  }
+
+  #mix(tag: string | undefined): void {
+    if (tag !== undefined) this.#mixed.add(tag);
   }
 
   #isSteered(tag: string): boolean {
@@ -184,6 +219,7 @@ export class Judge {
     this.#answered.add(id);
     if (error?.code === 'INTERNAL') this.#complain(`the request ${id} failed with INTERNAL: ${error.message}`);
     if (asked.kind !== 'prompt' && asked.kind !== 'steer') return;
+    if (asked.kind === 'prompt') this.#ended(asked, result?.stopReason ?? String(error?.code));
     const stillAsked = [...this.open.values()].some((other) => other.tag === asked.tag);
     for (const [key, card] of this.#isEnded ? [] : this.#cards) {
       if (card.tag === asked.tag && card.tag !== undefined && !terminal.has(card.status) && !stillAsked)
@@ -192,6 +228,15 @@ export class Judge {
     if (result?.stopReason !== 'cancelled') return;
     const wanted = (this.#cancelled.get(asked.session) ?? 0) > asked.sent || this.#aborted.has(id) || this.#someOf(asked.tag);
     if (!wanted) this.#complain(`the request ${id} ended cancelled, and nobody asked for that`);
+  }
+
+  #ended({ tag, script }: Asked, how: string): void {
+    if (tag === undefined) return;
+    const answers = this.answers.get(tag) ?? new Set();
+    this.answers.set(tag, answers.add(how));
+    if (how !== 'end_turn' || script === undefined || this.#mixed.has(tag)) return;
+    const wrong = this.#text.wrongWith(tag, script);
+    if (wrong !== undefined) this.#complain(`${tag} was answered end_turn, and its text ${wrong}`);
   }
 
   /** Requests with one key share a turn: the last one that leaves ends it for all that asked later, too. */

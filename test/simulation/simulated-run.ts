@@ -9,6 +9,7 @@ import { judgeLog } from './judge-log.ts';
 import type { Act, Plan } from './plan.ts';
 import type { SimulatedPort } from './ports.ts';
 import { Random } from './random.ts';
+import { watchSettling } from './settling.ts';
 import { SimulatedServer } from './simulated-server.ts';
 import { surroundWith } from './surroundings.ts';
 import { Realm, World } from './world.ts';
@@ -51,6 +52,8 @@ class SimulatedRun {
   #questions = 0;
   #nextRequest = 10_000;
   #isOver = false;
+  /** Sessions with something open when the input ended. */
+  readonly #endedEarly = new Set<number>();
   #reopen: 'load' | 'resume' = 'load';
   /** Nothing was lost on the way to the client: no crash of thread or machine, no failing disk. */
   #sawEverything = true;
@@ -66,6 +69,7 @@ class SimulatedRun {
   async play(): Promise<Outcome> {
     const world = this.#world;
     surroundWith({ world, disk: this.#disk, ports: this.#ports });
+    watchSettling((what) => this.#complain(what));
     this.#startServer();
     for (const act of this.#plan.acts) world.after(act.at, () => this.#inServer(() => this.#act(act)), { realm: world.main, kind: 'act' });
     const last = this.#plan.acts.at(-1)?.at ?? 0;
@@ -144,7 +148,7 @@ class SimulatedRun {
         this.#request('other', act, async () => await table.get(id).setMode(act.mode), act.mode);
         break;
       case 'close':
-        this.#judge.cancelled(act.session);
+        this.#judge.closing(act.session);
         this.#request('other', act, async () => await table.close(id));
         break;
       case 'load':
@@ -189,7 +193,11 @@ class SimulatedRun {
       if (result.stopReason !== 'cancelled') this.#mustBeDurable(id, tag ?? '?');
       return { stopReason: result.stopReason };
     };
-    this.#request('prompt', act, send, act.text.replaceAll('\n', ' | '), { request: act.request, ...(tag === undefined ? {} : { tag }) });
+    this.#request('prompt', act, send, act.text.replaceAll('\n', ' | '), {
+      request: act.request,
+      script: act.text,
+      ...(tag === undefined ? {} : { tag }),
+    });
   }
 
   #steer(act: Extract<Act, { kind: 'steer' }>, id: string): void {
@@ -215,10 +223,10 @@ class SimulatedRun {
     act: Act,
     send: () => Promise<unknown>,
     words = '',
-    { request = this.#nextRequest++, tag }: { request?: number; tag?: string } = {},
+    { request = this.#nextRequest++, ...prompt }: { request?: number; tag?: string; script?: string } = {},
   ): void {
     this.#note(`> ${request} ${act.kind} ${act.session} ${words}`);
-    this.#judge.requested(request, kind, act.session, tag);
+    this.#judge.requested(request, kind, act.session, prompt);
     const { writer } = this.#server;
     const write = (answer: object): void => writer.write(`${JSON.stringify({ jsonrpc: '2.0', id: request, ...answer })}\n`);
     send().then(
@@ -270,6 +278,7 @@ class SimulatedRun {
   #end(): void {
     this.#note('> end of input');
     this.#isOver = true;
+    for (const { session } of this.#judge.open.values()) this.#endedEarly.add(session);
     this.#judge.ended();
     this.#server.realm.fuse = undefined;
     void this.#server.stop();
@@ -277,8 +286,9 @@ class SimulatedRun {
 
   /** A turn that was answered as ended is on the disk with its end, whatever happens next. */
   #mustBeDurable(id: string, tag: string): void {
+    const named = new RegExp(`\\b${tag}\\b`);
     const lines = this.#disk.durableText(`/sim/state/sessions/${id}.jsonl`).split('\n');
-    const asked = lines.findIndex((line) => line.startsWith('{"type":"user/message"') && line.includes(tag));
+    const asked = lines.findIndex((line) => line.startsWith('{"type":"user/message"') && named.test(line));
     const ended = lines.findIndex((line, index) => index > asked && line.startsWith('{"type":"turn/end"'));
     if (asked < 0 || ended < 0) this.#complain(`${tag} was answered and its end is not on the disk`);
   }
@@ -336,10 +346,13 @@ class SimulatedRun {
     for (const path of Array.from(this.#disk.files.keys())) {
       if (!path.endsWith('.jsonl') || this.#disk.unkept.has(path)) continue;
       let found: readonly string[] | undefined;
-      void judgeLog(path, { nonce: `server-${this.#servers}`, seen }).then((complaints) => (found = complaints));
+      const session = Number(path.slice(-18, -6)) - 1;
+      // Where a turn's end and its answer may part: the client or the session has gone, or something was lost.
+      const isExact = this.#sawEverything && !this.#endedEarly.has(session) && !this.#judge.closed.has(session);
+      const { answers } = this.#judge;
+      void judgeLog(path, `server-${this.#servers}`, { session, seen, answers, isExact }).then((complaints) => (found = complaints));
       await this.#world.run(() => found !== undefined);
-      for (const one of found ?? [`${path} was not read to its end`])
-        this.#complain(`log of session ${Number(path.slice(-18, -6)) - 1}: ${one}`);
+      for (const one of found ?? [`${path} was not read to its end`]) this.#complain(`log of session ${session}: ${one}`);
     }
   }
 
