@@ -18,6 +18,8 @@ import { createTapCounter } from './tap-count.mjs';
 const testRoot = 'build/test';
 const serverFolders = ['lifecycle', 'e2e', 'fault', 'snapshot', 'conversations'];
 const serverJobs = 2;
+/** Begun first, so that none of them still runs on one core when all others have ended. */
+const longest = ['snapshot/snapshot', 'e2e/checklist', 'e2e/protocol-prompts', 'e2e/packed', 'e2e/protocol-sessions', 'fault/disk'];
 const alone = ['lifecycle/isolation', 'fault/slow-reader', 'fault/thread-death', 'fault/shutdown'];
 const fileTimeoutMs = 120_000;
 const stderrLimit = 64 * 1024;
@@ -39,6 +41,13 @@ function testFiles(filters) {
     .filter((file) => file.endsWith('.test.js'))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter.replace(/^test\//, '').replace(/\.ts$/, ''))))
     .sort();
+}
+
+const nameOf = (file) => file.replace(/\.test\.js$/, '');
+
+function longestFirst(files) {
+  const place = (file) => (longest.includes(nameOf(file)) ? longest.indexOf(nameOf(file)) : longest.length);
+  return files.toSorted((one, other) => place(one) - place(other));
 }
 
 /** Ends the file's whole process group, so that no server that it started stays behind. */
@@ -149,7 +158,7 @@ async function main() {
   const start = performance.now();
   const results = [];
   await runAll(cheap, jobs, results);
-  await runAll(servers, Math.min(jobs, serverJobs), results);
+  await runAll(longestFirst(servers), Math.min(jobs, serverJobs), results);
   await runAll(measuring, 1, results);
   const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
   const failedFiles = results.filter((result) => result.failures.length > 0);
