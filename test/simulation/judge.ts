@@ -134,6 +134,8 @@ export class Judge {
       if (kind === 'agent_message_chunk' || kind === 'agent_thought_chunk' || kind === 'tool_call') this.#live(session, tag);
     }
     if (!isReplay) this.#text.take(session, update);
+    // A steered message that its own turn could not log goes into a later one, and is shown there.
+    if (kind === 'user_message_chunk') for (const asked of this.open.values()) if (asked.session === session) this.#mix(asked.tag);
     if (kind === 'tool_call' || kind === 'tool_call_update') this.#card(session, update, isReplay);
   }
 
