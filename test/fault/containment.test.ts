@@ -170,7 +170,7 @@ t.test('fault 80: the environment of the server cannot be read from a contained 
 
 t.test('fault 81: credentials of the person and places of this program are hidden', contained, async (t) => {
   // Not in the system's /tmp, which is hidden as a whole.
-  const base = fileURLToPath(new URL('.', import.meta.url));
+  const base = '/var/tmp';
   const { run, home, own, work } = makeScene(t, {}, { base });
   mkdirSync(join(home, '.ssh'));
   writeFileSync(join(home, '.ssh/id_ed25519'), 'canary');
@@ -273,7 +273,9 @@ t.test('a sandbox that is demanded and not there starts nothing', async (t) => {
 });
 
 t.test('where a sandbox is demanded, MCP servers run in one, too', contained, async (t) => {
-  const rig = mcpRig(t, { ...auto, use: 'required' });
+  // The server's program may stand in /tmp, which is hidden.
+  const program = fileURLToPath(new URL('../../..', import.meta.url));
+  const rig = mcpRig(t, { ...auto, use: 'required', writable: [program] });
   await rig.open([rig.stdio('one')]);
   t.match(await rig.settled('one'), { state: 'connected' });
   t.same(await rig.call('one', 'echo', { text: 'hello' }), { kind: 'result', text: 'hello', isError: false });

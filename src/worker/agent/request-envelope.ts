@@ -25,7 +25,10 @@ export function requestEnvelope(context: AgentContext): RequestEnvelope {
   const block = context.instructions?.block ?? '';
   const tools = context.tools.schemas();
   if (known?.header.model === model && known.instructions === block && known.tools === tools) return known;
-  const envelope = known?.instructions !== block || known.tools !== tools ? makeEnvelope(context, block) : { ...known, header: { ...known.header, model } };
+  const envelope =
+    known?.instructions !== block || known.tools !== tools
+      ? makeEnvelope(context, block)
+      : { ...known, header: { ...known.header, model } };
   envelopes.set(context, envelope);
   return envelope;
 }
