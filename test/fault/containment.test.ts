@@ -169,8 +169,8 @@ t.test('fault 80: the environment of the server cannot be read from a contained 
 });
 
 t.test('fault 81: credentials of the person and places of this program are hidden', contained, async (t) => {
-  // Not in the system's /tmp, which is hidden as a whole.
-  const base = '/var/tmp';
+  // Not in the system's /tmp, which is hidden as a whole; a checkout may be there.
+  const base = fileURLToPath(new URL('.', import.meta.url));
   const { run, home, own, work } = makeScene(t, {}, { base });
   mkdirSync(join(home, '.ssh'));
   writeFileSync(join(home, '.ssh/id_ed25519'), 'canary');
@@ -179,7 +179,7 @@ t.test('fault 81: credentials of the person and places of this program are hidde
   writeFileSync(join(home, '.gitconfig'), '[user]\n\tname = me\n');
   const result = await run(`cat ${home}/.ssh/* ${home}/.npmrc ${own}/*; echo x > ${home}/.ssh/x; git config --global user.name`);
   t.notMatch(result.text, 'canary');
-  t.match(result.text, 'me\n', 'what is no secret can be read');
+  if (!base.startsWith(`${realpathSync(tmpdir())}/`)) t.match(result.text, 'me\n', 'what is no secret can be read');
   t.same(readdirSync(join(home, '.ssh')), ['id_ed25519']);
   const opened = makeScene(t, { writable: [join(home, '.ssh')] }, { base, env: { HOME: home } });
   t.equal((await opened.run(`cat ${home}/.ssh/id_ed25519`)).text, 'canary', 'what the settings name is open');
