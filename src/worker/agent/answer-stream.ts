@@ -9,6 +9,7 @@ import { CallNames } from './call-names.ts';
 import { errorReason } from './end-reason.ts';
 import type { ModelQuestion } from './model-call.ts';
 import { abandoned, settleOrAbandon } from './settle-or-abandon.ts';
+import { TextBuffer } from './text-buffer.ts';
 import type { TurnScope } from './turn-scope.ts';
 
 /** What has been streamed. */
@@ -35,8 +36,8 @@ export class AnswerStream {
   readonly #stop = new AbortController();
   readonly #letGo: () => void;
   #tooLong = false;
-  #text = '';
-  #reasoning = '';
+  readonly #text = new TextBuffer();
+  readonly #reasoning = new TextBuffer();
   #closed = false;
 
   constructor(context: AgentContext, scope: TurnScope, question: ModelQuestion) {
@@ -49,7 +50,12 @@ export class AnswerStream {
   }
 
   partial(): PartialAnswer {
-    return { messageId: this.#messageId, text: this.#text, reasoning: this.#reasoning, shownCalls: this.#names.shown };
+    return {
+      messageId: this.#messageId,
+      text: this.#text.toString(),
+      reasoning: this.#reasoning.toString(),
+      shownCalls: this.#names.shown,
+    };
   }
 
   /** Fulfils with the end of the answer, or with the error that stood in its way. Called once. */
@@ -86,8 +92,7 @@ export class AnswerStream {
       return;
     }
     if (event.text === '') return;
-    if (event.type === 'text') this.#text += event.text;
-    else this.#reasoning += event.text;
+    (event.type === 'text' ? this.#text : this.#reasoning).append(event.text);
     if (this.#question.shown) this.#show(event.type, event.text);
     if (this.#text.length + this.#reasoning.length <= longestAnswer) return;
     this.#tooLong = true;
