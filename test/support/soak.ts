@@ -64,7 +64,7 @@ class Soak {
     } finally {
       this.#over = true;
       for (const server of [lone, crowd]) {
-        const code = await Promise.race([server.close(), delay(20_000, 'none')]);
+        const code = await Promise.race([server.close(), delay(20_000, 'none', { ref: false })]);
         if (code !== 0) this.#complain(`a server ended with ${String(code)}: ${server.stderr.slice(-500)}`);
         if (server.unanswered > 0) this.#complain(`${server.unanswered} requests were never answered`);
         for (const violation of server.violations.slice(0, 3)) this.#complain(`on stdout: ${violation}`);

@@ -187,7 +187,7 @@ export class AttachedAgent implements SessionApi {
     if (this.#leaving !== undefined) throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
     const stored = storedTurn(options.key, {
       keyedTurns: this.#keyedTurns,
-      replay: (onEvent) => this.#journal.replay(onEvent),
+      replay: (onEvent) => this.#journal.replayDurable(onEvent),
       answersWithText: this.#answersWithText,
     });
     // Sent again with its key it is answered, and not said twice either.

@@ -67,6 +67,12 @@ export class SessionJournal implements Journal {
     }
   }
 
+  /** {@link replay} of what is on the disk: an answer that is read back must not be lost with the power. */
+  async replayDurable(onEvent: (event: LogEvent) => void | Promise<void>): Promise<void> {
+    await this.barrier();
+    await this.replay(onEvent);
+  }
+
   /** Reads the whole log again; `onEvent` may return a promise to hold the reading back. */
   async replay(onEvent: (event: LogEvent) => void | Promise<void>): Promise<void> {
     this.#merger.flush();
