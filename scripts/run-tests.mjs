@@ -4,7 +4,7 @@
  * tap is the library the tests are written with; its own runner is not used, as it costs half a second a file in
  * loaders that compiled tests do not need. Usage: `npm test -- [--jobs=N] [part of a path ...]`.
  *
- * Cheap tests share the cores. Tests that start whole servers wait more than they work, so two of them run at a time; those that
+ * Cheap tests share the cores. Tests that start whole servers wait more than they work, so three of them run at a time; those that
  * measure how soon something happens run alone.
  */
 import { spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ import { createTapCounter } from './tap-count.mjs';
 
 const testRoot = 'build/test';
 const serverFolders = ['lifecycle', 'e2e', 'fault', 'snapshot', 'conversations'];
-const serverJobs = 2;
+const serverJobs = 3;
 /** Begun first, so that none of them still runs on one core when all others have ended. */
 const longest = ['snapshot/snapshot', 'e2e/checklist', 'e2e/protocol-prompts', 'e2e/packed', 'e2e/protocol-sessions', 'fault/disk'];
 const alone = ['lifecycle/isolation', 'fault/slow-reader', 'fault/thread-death', 'fault/shutdown'];

@@ -80,7 +80,10 @@ void faultTest(
   },
 );
 
-void faultTest('200 sessions on shared threads: whatever one of them is filled with, the others finish', async (t, rig) => {
+/** Twenty seconds of two cores for 200; the suite tries the same with fewer. */
+const crowd = process.env['DSH_ACP_CAMPAIGN'] === 'memory' ? 200 : 40;
+
+void faultTest(`${crowd} sessions on shared threads: whatever one of them is filled with, the others finish`, async (t, rig) => {
   const model = await rig.model({ keepRequests: 0 });
   const args = [
     '--base-url',
@@ -98,8 +101,8 @@ void faultTest('200 sessions on shared threads: whatever one of them is filled w
   const file = join(rig.dir, 'wide.bin');
   writeFileSync(file, 'y'.repeat(64 * 1024 * 1024));
   const victim = await server.newSession(rig.dir);
-  const others = await Promise.all(Array.from({ length: 199 }, () => server.newSession(rig.dir)));
-  const prompts = others.map((id) => server.startPrompt(id, '{"tokens":20,"delayMs":50}'));
+  const others = await Promise.all(Array.from({ length: crowd - 1 }, () => server.newSession(rig.dir)));
+  const prompts = others.map((id) => server.startPrompt(id, '{"tokens":100,"delayMs":50}'));
   const peak = watchPeak(server);
   const call = (name: string, args: object) => ({ name, arguments: JSON.stringify(args) });
   const done = { tokens: 1 };
@@ -128,6 +131,6 @@ void faultTest('200 sessions on shared threads: whatever one of them is filled w
   t.match(large.error, { data: { code: 'SESSION_MEMORY' } }, 'a prompt too large for a session');
   t.equal((await server.prompt(victim, 'at last {"tokens":2}')).result?.stopReason, 'end_turn');
   const ends = await Promise.all(prompts.map((id) => server.response(id)));
-  t.equal(ends.filter((end) => end.result?.stopReason === 'end_turn').length, 199);
+  t.equal(ends.filter((end) => end.result?.stopReason === 'end_turn').length, crowd - 1);
   t.ok(peak() < 1500, `resident at most ${peak().toFixed(0)} MB`);
 });

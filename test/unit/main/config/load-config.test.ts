@@ -197,7 +197,7 @@ t.test('any integer in range is taken as it is from every place, any other is re
       async (name, value, place) => {
         const { type, section } = specOf(name);
         if (type.kind !== 'integer') return false;
-        writeFileSync(file, `[${section}]\n${name} = ${value}\n`);
+        writeFileSync(file, `${section === '' ? '' : `[${section}]\n`}${name} = ${value}\n`);
         const result = loadConfig({
           ...base,
           flags: place === 'flag' ? new Map([[name, String(value)]]) : new Map(),
