@@ -53,7 +53,7 @@ class Editor {
       if (update.sessionUpdate === 'tool_call') cards.set(update.toolCallId, { title: update.title, status: update.status ?? null });
       if (update.sessionUpdate === 'tool_call_update') {
         const card = cards.get(update.toolCallId);
-        cards.set(update.toolCallId, { ...card, status: update.status ?? card?.status ?? null });
+        cards.set(update.toolCallId, { title: update.title ?? card?.title ?? null, status: update.status ?? card?.status ?? null });
       }
     }
     return [...cards.values()].map(({ title, status }) => `${title} ${status}`);
