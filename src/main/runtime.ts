@@ -98,7 +98,17 @@ export class Runtime {
       sandboxKind: () => broker.sandbox?.kind,
       writer: parts.writer,
       diagnostics,
-      services: (lane) => servicesFor(lane, { permissions, clientChannel, diagnostics, limiter, telemetry, sizes, self: () => runtime.#self, sessions: () => runtime.sessions }),
+      services: (lane) =>
+        servicesFor(lane, {
+          permissions,
+          clientChannel,
+          diagnostics,
+          limiter,
+          telemetry,
+          sizes,
+          self: () => runtime.#self,
+          sessions: () => runtime.sessions,
+        }),
       counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
       onLeft: (sessionId) => {
@@ -137,7 +147,11 @@ export class Runtime {
       threads,
       turns,
       counters: telemetry.counters,
-      figures: () => ({ ...telemetry.figures(), memory: memoryFigures(config, sizes, threads, this.#memory), ...(broker.sandbox === undefined ? {} : { sandbox: broker.sandbox }) }),
+      figures: () => ({
+        ...telemetry.figures(),
+        memory: memoryFigures(config, sizes, threads, this.#memory),
+        ...(broker.sandbox === undefined ? {} : { sandbox: broker.sandbox }),
+      }),
       modeChanged: (sessionId: string, mode: PermissionMode) => this.#self.followMode(sessionId, mode),
       worksForAnother: (sessionId: string) => this.#self.isRunning(sessionId),
       delegated: () => this.#self.sessionCount,

@@ -115,7 +115,11 @@ await t.test('a shared server', async (t) => {
   const cwd = t.testdir({});
 
   await t.test('an unknown method is named in data', async (t) => {
-    t.match((await server.request('no/such', {})).error?.data, { code: 'METHOD_NOT_FOUND', method: 'no/such', details: /no\/such\. Use only/ });
+    t.match((await server.request('no/such', {})).error?.data, {
+      code: 'METHOD_NOT_FOUND',
+      method: 'no/such',
+      details: /no\/such\. Use only/,
+    });
   });
 
   await t.test('#29 #97 bad params are named by path, without any value', async (t) => {

@@ -63,13 +63,13 @@ await t.test(
     t.match(server.text(sessionId), /as they left it: `touch later\.txt; sleep 60`\./, 'a background command is named');
 
     const shown = server.text(sessionId);
-  server.start('session/prompt', {
+    server.start('session/prompt', {
       sessionId,
       prompt: [{ type: 'text', text: 'read a.txt\nedit a.txt /old/new/\nsay done\nwait 60000' }],
     });
     await server.next((frame) => frame.params?.update?.content?.text?.includes('done') === true, 'the edit');
     t.match((await rewind({ messageId: 'second' })).error, { data: { code: 'SESSION_BUSY' } });
-      process.kill(server.pid, 'SIGKILL');
+    process.kill(server.pid, 'SIGKILL');
     await server.exited;
 
     const later = await startServer(t, { args, stateDir: server.stateDir });

@@ -25,7 +25,14 @@ void faultTest('dedicated: beyond max_threads running sessions share, and the lo
   const server = await rig.serve({ args: [...full, '--max-threads', '3', '--log-level', 'info'] });
   const ids = await openMany(server, rig.dir, 6);
   const prompts = ids.map((id) => server.startPrompt(id, 'repeat 400 word'));
-  await Promise.all(ids.map((id) => server.waitFor(({ params }) => params?.sessionId === id && params.update.sessionUpdate === 'agent_message_chunk', 'text of each session')));
+  await Promise.all(
+    ids.map((id) =>
+      server.waitFor(
+        ({ params }) => params?.sessionId === id && params.update.sessionUpdate === 'agent_message_chunk',
+        'text of each session',
+      ),
+    ),
+  );
   t.match((await server.request('_status', {})).result, {
     isolation: 'dedicated',
     sessions: { open: 6, attached: 6, sharing: 6 },

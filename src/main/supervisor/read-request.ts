@@ -12,7 +12,7 @@ import type { NewRequest } from './open-requests.ts';
 
 /** What a line of the client is to a supervisor. `noise` is whatever the server answers, or not, without our help. */
 export type ClientLine =
-  /** `id` as far as there is one. */
+  /** `id` as far as there is one: an answer to it could be taken for that of the open request under the same id. */
   | { readonly kind: 'noise'; readonly id?: unknown }
   | { readonly kind: 'answer'; readonly frame: LooseFrame }
   | { readonly kind: 'notification'; readonly frame: LooseFrame }

@@ -84,7 +84,6 @@ export class Supervisor {
   /** A line of the client, without its LF. */
   fromClient(line: string): void {
     const read = readLine(line);
-    // Its answer could be taken for that of the request under the same id.
     if (read.kind === 'noise' && this.#requests.has(read.id)) this.#line(doubleError(read.id));
     else if (read.kind === 'noise') this.#pass({ sessionId: undefined, line });
     else if (read.kind === 'answer') this.#answered(read.frame);

@@ -136,7 +136,11 @@ t.test('the names of the tools are those of the registry, with and without agent
   t.same(await newSessionOptions(meta({ tools: ['subagent'] }), { prices: undefined, subagents: [provider] }), { tools: ['subagent'] });
   const asking = meta({ tools: ['ask_user'] });
   t.same(await newSessionOptions(asking, { prices: undefined, subagents: [], asksPerson: true }), { tools: ['ask_user'] });
-  t.match(await refused(() => newSessionOptions(asking, { prices: undefined, subagents: [] })), /no such tool/, 'where the client has no forms');
+  t.match(
+    await refused(() => newSessionOptions(asking, { prices: undefined, subagents: [] })),
+    /no such tool/,
+    'where the client has no forms',
+  );
 });
 
 t.test('a budget in dollars needs prices', async (t) => {

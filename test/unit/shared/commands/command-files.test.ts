@@ -97,7 +97,11 @@ t.test('front matter is read as far as it goes, and no text of it reaches a menu
 
 t.test('main advertises exactly the commands that a session runs', async (t) => {
   const parts = { choices: {}, undo: {} } as unknown as Parameters<typeof sessionCommands>[0];
-  const words = sessionCommands(parts).map(({ name, description, hint }) => ({ name, description, ...(hint === undefined ? {} : { hint }) }));
+  const words = sessionCommands(parts).map(({ name, description, hint }) => ({
+    name,
+    description,
+    ...(hint === undefined ? {} : { hint }),
+  }));
   const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
   t.same(words.toSorted(byName), builtInCommands.toSorted(byName));
   t.same(commandWords('help'), builtInCommands[0]);
