@@ -77,7 +77,7 @@ void faultTest(
     const patient = await serve(rig, model);
     const other = await patient.newSession(rig.dir);
     const waiting = patient.startPrompt(other, 'go');
-    while (model.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await model.asked(1);
     patient.notify('session/cancel', { sessionId: other });
     t.match(await patient.response(waiting), { result: { stopReason: 'cancelled' } }, 'a long wait');
     t.notOk(`${JSON.stringify(server.frames)}${server.stderr}`.includes('canary-0123'), 'no answer holds the key');

@@ -5,7 +5,7 @@
  * the last user message. It records what it was asked. Control: `GET /control/stats`, `GET /control/requests`,
  * `POST /control/reset`; and `GET /v1/models`.
  */
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type AnswerPlan, planForRequest } from './answer-plan.ts';
@@ -46,6 +46,7 @@ export interface ModelServerOptions {
 
 export class ModelServer {
   readonly requests: RecordedRequest[] = [];
+  readonly #news = new EventEmitter();
   readonly #server: Server;
   readonly #wheel = new TickWheel();
   readonly #queue: AnswerPlan[] = [];
@@ -99,6 +100,11 @@ export class ModelServer {
       refused: this.#refused,
       rssBytes: process.memoryUsage.rss(),
     };
+  }
+
+  /** Fulfils once at least so many requests have been kept. */
+  async asked(count: number): Promise<void> {
+    while (this.requests.length < count) await once(this.#news, 'request');
   }
 
   /** Plans for the next requests, in order; they go before a plan that a request carries. */
@@ -165,6 +171,7 @@ export class ModelServer {
     if (this.#keep > 0) {
       this.requests.push({ path: request.url ?? '', headers: request.headers, text, body });
       if (this.requests.length > this.#keep) this.requests.shift();
+      this.#news.emit('request');
     }
     const header = request.headers['x-answer-plan'];
     const isFull = this.#active >= (this.#options.maxStreams ?? Number.POSITIVE_INFINITY);

@@ -5,11 +5,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import * as z from 'zod/v4';
-import { ServerError } from '../../shared/errors.ts';
 import type { Steered, SteerRefusal } from '../sessions/steering.ts';
 import type { AgentAppParts } from './agent-app.ts';
 import { promptContent, sessionPromptKinds } from './prompt-content.ts';
 import { promptResponse } from './prompt-method.ts';
+import { readParams } from './read-params.ts';
 
 export const steerMethod = '_session/steer';
 
@@ -50,7 +50,7 @@ const refusals: Record<SteerRefusal, string> = {
  * @throws ServerError INVALID_PARAMS, EMPTY_PROMPT, UNSUPPORTED_CONTENT, SESSION_NOT_FOUND; as `steer` in `sessions/steering.ts`
  */
 export async function steer(parts: AgentAppParts, given: unknown, signal: AbortSignal): Promise<object> {
-  const params = readParams(given);
+  const params = readParams(paramsSchema, given);
   const messageId = params.messageId ?? randomUUID();
   const sessions = parts.sessionsIfStarted() ?? (await parts.sessions());
   const session = sessions.get(params.sessionId);
@@ -69,15 +69,4 @@ function steerResponse(messageId: string, steered: Steered): object {
     default:
       return steered satisfies never;
   }
-}
-
-function readParams(given: unknown): z.infer<typeof paramsSchema> {
-  const parsed = paramsSchema.safeParse(given ?? {});
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const field = [...(issue?.path ?? []), ...keys].map((part) => String(part).slice(0, 60)).join('.');
-  // The library's texts name types and limits, never values.
-  const reason = (issue?.message ?? 'not valid').replace(/^Invalid input: /, '');
-  throw new ServerError('INVALID_PARAMS', `${field === '' ? 'the params' : field}: ${reason}.`, { data: { field } });
 }

@@ -1,6 +1,7 @@
 /**
  * What one run has to tell, until its owner has fetched it: bounded, the oldest activity goes first.
  */
+import { NewsWait } from '../news-wait.ts';
 import type { SubagentActivity, SubagentNews, SubagentQuestion, SubagentResult } from '../subagent-protocol.ts';
 
 const maxEntries = 256;
@@ -24,7 +25,7 @@ export class RunNews {
   #dropped = 0;
   #droppedSeq = 0;
   #result: SubagentResult | undefined;
-  readonly #wake = new Set<() => void>();
+  readonly #wake = new NewsWait();
 
   get result(): SubagentResult | undefined {
     return this.#result;
@@ -66,7 +67,7 @@ export class RunNews {
 
   /** What came after `seq`; waits up to `waitMs` for some. What came before is forgotten. */
   async since(seq: number, waitMs: number): Promise<SubagentNews> {
-    if (seq >= this.#seq && this.#result === undefined && waitMs > 0) await this.#news(waitMs);
+    if (seq >= this.#seq && this.#result === undefined && waitMs > 0) await this.#wake.wait(waitMs);
     while ((this.#entries[0]?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#removeFirst();
     if (seq >= this.#droppedSeq) this.#dropped = 0;
     this.#givenSeq = this.#seq;
@@ -77,18 +78,6 @@ export class RunNews {
       questions: [...this.#questions.values()],
       ...(this.#result === undefined ? {} : { result: this.#result }),
     };
-  }
-
-  async #news(waitMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        this.#wake.delete(wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, waitMs);
-      this.#wake.add(wake);
-    });
   }
 
   /** Takes the last entry's text along, when that is text that nobody has read. */
@@ -113,7 +102,7 @@ export class RunNews {
   }
 
   #changed(): void {
-    for (const wake of this.#wake) wake();
+    this.#wake.wake();
   }
 }
 

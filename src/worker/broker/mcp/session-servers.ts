@@ -1,4 +1,5 @@
 /** The MCP servers of one session: what they are, their news, and the calls that are under way. */
+import { NewsWait } from '../../../shared/news-wait.ts';
 import type { McpCallRequest, McpCallResult, McpNews, McpOpenRequest, McpServerSpec } from '../../../shared/mcp-protocol.ts';
 import { definitionText } from './launch-print.ts';
 import { McpServer, type McpServerParts } from './mcp-server.ts';
@@ -14,7 +15,7 @@ export class SessionServers {
   readonly #definition: string;
   readonly #servers: readonly McpServer[];
   readonly #calls = new Map<string, AbortController>();
-  readonly #wake = new Set<() => void>();
+  readonly #wake = new NewsWait();
   #seq = 1;
   #ended: Promise<void> | undefined;
 
@@ -37,7 +38,7 @@ export class SessionServers {
   }
 
   async news(seq: number, waitMs: number): Promise<McpNews> {
-    if (seq >= this.#seq && this.#ended === undefined && waitMs > 0) await this.#change(Math.min(waitMs, longestWaitMs));
+    if (seq >= this.#seq && this.#ended === undefined && waitMs > 0) await this.#wake.wait(Math.min(waitMs, longestWaitMs));
     const servers = this.#servers.map((server) => server.status);
     return { seq: this.#seq, servers, ...(this.#ended === undefined ? {} : { closed: true }) };
   }
@@ -68,7 +69,7 @@ export class SessionServers {
 
   /** Whoever waits for news gets what there is: nobody will read it later. */
   release(): void {
-    for (const wake of this.#wake) wake();
+    this.#wake.wake();
   }
 
   /** Ends all of them; fulfils when nothing is left. One promise, however often it is called; never rejects. */
@@ -82,18 +83,6 @@ export class SessionServers {
   #changed(): void {
     this.#seq += 1;
     this.release();
-  }
-
-  async #change(waitMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        this.#wake.delete(wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, waitMs);
-      this.#wake.add(wake);
-    });
   }
 }
 
