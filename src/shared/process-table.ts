@@ -47,17 +47,24 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
 /**
  * Fulfils with true once the group has no member left that could run (zombies count as gone), with false when that has
  * not come within `limitMs`. Ask only for groups whose leader has been spawned by this process.
+ *
+ * @param scans for tests: what finds the living groups
  */
-export async function waitGroupGone(pgid: number, limitMs: number): Promise<boolean> {
-  const deadline = performance.now() + limitMs;
+export async function waitGroupGone(pgid: number, limitMs: number, scans: GroupScans = processScans): Promise<boolean> {
+  const begin = performance.now();
+  let seen = begin;
   let idleVerdicts = 0;
   for (let pause = pollMs; ; pause = Math.min(pause * 1.1, slowestPollMs)) {
     if (!signalGroup(pgid, 0)) return true;
-    const live = liveGroups();
-    idleVerdicts = live === undefined || live.has(pgid) ? 0 : idleVerdicts + 1;
+    const scan = scans.latest();
+    // A scan from before the question knows nothing of a group that is younger, and one seen twice is one verdict.
+    if (scan !== undefined && scan.begin >= seen) {
+      idleVerdicts = scan.groups.has(pgid) ? 0 : idleVerdicts + 1;
+      seen = scan.end;
+    }
     // Two scans, since one alone can miss a process that was born behind its back.
     if (idleVerdicts === 2) return true;
-    if (performance.now() >= deadline) return false;
+    if (performance.now() >= begin + limitMs) return false;
     await delay(pause);
   }
 }
@@ -65,12 +72,40 @@ export async function waitGroupGone(pgid: number, limitMs: number): Promise<bool
 const pollMs = 12;
 const slowestPollMs = 150;
 const scanKeptMs = 8;
-let lastScan: { readonly until: number; readonly groups: ReadonlySet<number> } | undefined;
 
-/** Groups with a member that is no zombie. One scan serves all who ask within a few milliseconds. */
-function liveGroups(): ReadonlySet<number> | undefined {
-  const start = performance.now();
-  if (lastScan !== undefined && start < lastScan.until) return lastScan.groups;
+interface GroupScan {
+  /** Times of `performance.now()`. */
+  readonly begin: number;
+  readonly end: number;
+  /** Groups with a member that is no zombie. */
+  readonly groups: ReadonlySet<number>;
+}
+
+/** One scan serves all who ask within a few milliseconds. */
+export class GroupScans {
+  readonly #read: () => ReadonlySet<number> | undefined;
+  #last: GroupScan | undefined;
+
+  /** @param read the groups that live now; undefined where the system does not tell */
+  constructor(read: () => ReadonlySet<number> | undefined) {
+    this.#read = read;
+  }
+
+  /** The last scan, or a new one when that is too old. On a machine with very many processes scans must not eat the thread. */
+  latest(): GroupScan | undefined {
+    const begin = performance.now();
+    const last = this.#last;
+    if (last !== undefined && begin < last.end + Math.max(scanKeptMs, (last.end - last.begin) * 4)) return last;
+    const groups = this.#read();
+    if (groups === undefined) return undefined;
+    this.#last = { begin, end: performance.now(), groups };
+    return this.#last;
+  }
+}
+
+const processScans = new GroupScans(readLiveGroups);
+
+function readLiveGroups(): ReadonlySet<number> | undefined {
   const groups = new Set<number>();
   const pids = processIds();
   if (pids.length === 0) return undefined;
@@ -80,9 +115,6 @@ function liveGroups(): ReadonlySet<number> | undefined {
     const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
     if (state !== undefined && group !== undefined && state !== 'Z' && state !== 'X') groups.add(Number(group));
   }
-  const end = performance.now();
-  // On a machine with very many processes scans must not eat the thread.
-  lastScan = { until: end + Math.max(scanKeptMs, (end - start) * 4), groups };
   return groups;
 }
 
