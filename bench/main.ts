@@ -125,8 +125,9 @@ if (isBusy || busyAfter > busyPercent) {
 print(`${((performance.now() - start) / 1000).toFixed(0)} s; ${bench.faults.length === 0 ? 'all texts right, no frame lost' : 'FAULTS:'}`);
 for (const fault of bench.faults) print(`- ${fault}`);
 if (json !== undefined) {
-  const { figures, rows, faults } = bench;
-  const all = { machine, at: new Date().toISOString(), loadBefore, loadAfter, busyBefore, busyAfter, figures, rows, faults };
+  const { figures, rows, growth, peers, latencies, skipped, faults } = bench;
+  const run = { machine, at: new Date().toISOString(), loadBefore, loadAfter, busyBefore, busyAfter };
+  const all = { ...run, figures, rows, growth, peers, latencies, skipped, faults };
   writeFileSync(json, `${JSON.stringify(all, undefined, 1)}\n`);
 }
 // Not only the code: a part that failed may have left an agent behind, which ends when our pipes close.

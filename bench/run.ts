@@ -18,12 +18,81 @@ export interface Figure {
   readonly values: Readonly<Record<string, number>>;
 }
 
+/** How one cost grows with one size; drawn as a plot each. */
+export interface GrowthCurve {
+  /** The cost, for example `memory of an open session`. */
+  readonly what: string;
+  readonly unit: string;
+  /** The size, for example `sessions`. */
+  readonly over: string;
+  /** Smallest size first; `low` and `high` are the extremes of the repeats. */
+  readonly points: readonly { readonly size: number; readonly cost: number; readonly low?: number; readonly high?: number }[];
+  /** Of `cost = c × size^exponent`, fitted by least squares on logarithms to the points where the size dominates. */
+  readonly exponent: number;
+  /** The greatest exponent that is no fault of ours: 0.1 for what must be flat, 1.1 for what may be linear. */
+  readonly most: number;
+}
+
+/** One agent at one load, measured in turns with ours. Ratios are medians over pairs of rounds: theirs divided by ours. */
+export interface PeerRow {
+  /** `ours`, `floor`, `one-thread`, `process-per-session`, or the name of a peer. */
+  readonly agent: string;
+  readonly version: string;
+  readonly runtime: string;
+  readonly sessions: number;
+  readonly tokens: number;
+  readonly delayMs: number;
+  readonly initializeMs: readonly number[];
+  readonly newSessionMs: { readonly p50: number; readonly p99: number };
+  readonly pssMb: { readonly idle: number; readonly open: number; readonly after: number };
+  readonly processes: number;
+  readonly coldMs: number;
+  readonly totalMs: readonly number[];
+  /** Of the whole process tree. */
+  readonly cpuUsPerToken: readonly number[];
+  readonly firstTokenMs: { readonly p50: number; readonly p99: number };
+  readonly cancelMs?: { readonly p50: number; readonly max: number };
+  readonly exitMs: number;
+  readonly toOurs: {
+    readonly total: number;
+    readonly cpu: number;
+    readonly memory: number;
+    readonly firstToken: number;
+    readonly initialize: number;
+  };
+  /** Texts that came wrong or not at all. */
+  readonly wrong: number;
+}
+
+/** Added latency of deltas at one load, in milliseconds. */
+export interface LatencyRow {
+  readonly agent: string;
+  readonly sessions: number;
+  /** Deltas per second of all sessions together, as asked for. */
+  readonly rate: number;
+  readonly loop: 'open' | 'closed';
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** An agent that was not run, and what is needed to run it. */
+export interface Skipped {
+  readonly agent: string;
+  readonly why: string;
+}
+
 export class BenchRun {
   readonly model: ModelServerProcess;
   /** The whole matrix, and more repeats. */
   readonly full: boolean;
   readonly figures: Figure[] = [];
   readonly rows: LoadRow[] = [];
+  readonly growth: GrowthCurve[] = [];
+  readonly peers: PeerRow[] = [];
+  readonly latencies: LatencyRow[] = [];
+  readonly skipped: Skipped[] = [];
   /** Wrong texts, lost frames, failed requests: the only things that make the bench fail. */
   readonly faults: string[] = [];
 
