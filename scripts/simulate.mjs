@@ -35,7 +35,7 @@ if (process.send !== undefined) {
     process.send({ count: to - from, events, failed });
   });
 } else if (options.seed !== undefined) {
-  const outcome = await runSeed(options.seed);
+  const outcome = await runSeed(options.seed, options.trace);
   if (options.trace) console.log(outcome.history.join('\n'));
   console.log(`seed ${options.seed}: ${outcome.events} events, history ${outcome.hash}, ${outcome.complaints.length} complaints`);
   for (const complaint of outcome.complaints) console.log(`  ${complaint}`);

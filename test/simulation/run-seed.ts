@@ -6,23 +6,24 @@ import { planOf, type Plan } from './plan.ts';
 import type { Outcome } from './simulated-run.ts';
 import { installSurroundings } from './surroundings.ts';
 
-export async function runSeed(seed: number): Promise<Outcome> {
-  return await runPlan(planOf(seed));
+export async function runSeed(seed: number, tellsOrigins = false): Promise<Outcome> {
+  return await runPlan(planOf(seed), tellsOrigins);
 }
 
-export async function runPlan(plan: Plan): Promise<Outcome> {
+/** @param tellsOrigins a timer that is left says who started it, which costs time */
+export async function runPlan(plan: Plan, tellsOrigins = false): Promise<Outcome> {
   installSurroundings();
   const { simulate } = await import('./simulated-run.ts');
-  return await simulate(plan);
+  return await simulate(plan, tellsOrigins);
 }
 
 /** Leaves out sessions, then single acts, as long as something still goes wrong. */
 export async function shrink(plan: Plan): Promise<{ plan: Plan; outcome: Outcome }> {
-  let best = { plan, outcome: await runPlan(plan) };
+  let best = { plan, outcome: await runPlan(plan, true) };
   const attempt = async (acts: Plan['acts']): Promise<boolean> => {
     if (acts.length === best.plan.acts.length) return false;
     const smaller = { ...plan, acts };
-    const outcome = await runPlan(smaller);
+    const outcome = await runPlan(smaller, true);
     if (outcome.complaints.length === 0) return false;
     best = { plan: smaller, outcome };
     return true;

@@ -12,7 +12,7 @@ import { Random } from './random.ts';
 import { watchSettling } from './settling.ts';
 import { SimulatedServer } from './simulated-server.ts';
 import { surroundWith } from './surroundings.ts';
-import { Realm, World } from './world.ts';
+import { type Pending, Realm, World } from './world.ts';
 
 export interface Outcome {
   readonly complaints: readonly string[];
@@ -26,8 +26,9 @@ const noId = (session: number): string => `00000000-0000-7000-8000-${String(sess
 /** Simulated: longer than every grace and time limit of the server together. */
 const longestEndMs = 120_000;
 
-export async function simulate(plan: Plan): Promise<Outcome> {
-  const run = new SimulatedRun(plan);
+/** @param tellsOrigins a timer that is left says who started it */
+export async function simulate(plan: Plan, tellsOrigins: boolean): Promise<Outcome> {
+  const run = new SimulatedRun(plan, tellsOrigins);
   try {
     return await run.play();
   } finally {
@@ -58,10 +59,10 @@ class SimulatedRun {
   /** Nothing was lost on the way to the client: no crash of thread or machine, no failing disk. */
   #sawEverything = true;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, tellsOrigins: boolean) {
     this.#plan = plan;
     this.#judge = new Judge(plan.settings.profile === 'editor');
-    this.#world = new World(plan.seed ^ 0x5f3759df);
+    this.#world = new World(plan.seed ^ 0x5f3759df, tellsOrigins);
     this.#client = new Random(plan.seed ^ 0x1234567);
     this.#disk = new Disk(this.#world);
   }
@@ -265,6 +266,8 @@ class SimulatedRun {
     this.#sawEverything = false;
     this.#judge.lost();
     this.#answers.clear();
+    // Whoever asked the dead server has nothing left to take back; doing it would run that server's code in the next one's name.
+    this.#aborts.clear();
     this.#disk.cutPower(this.#world.random);
     this.#startServer();
     // The client comes back and opens what it had.
@@ -330,7 +333,7 @@ class SimulatedRun {
     const timers = world
       .pending()
       .filter((one) => one.realm === this.#server.realm && (one.kind === 'timeout' || one.kind === 'interval') && !one.unref);
-    if (timers.length > 0) this.#complain(`${timers.length} timers are left of the server`);
+    if (timers.length > 0) this.#complain(`${timers.length} timers are left of the server${originsOf(timers)}`);
     const locks = [...this.#disk.files.keys()].filter((path) => path.endsWith('.lock') || path.endsWith('.claim') || path.endsWith('.tmp'));
     if (locks.length > 0 && this.#sawEverything) this.#complain(`locks are left: ${locks.join(', ')}`);
     const ports = [...this.#ports].filter((port) => !port.realm.dead);
@@ -364,6 +367,11 @@ class SimulatedRun {
     this.#complaints.push(what);
     this.#note(`!! ${what}`);
   }
+}
+
+function originsOf(timers: readonly Pending[]): string {
+  const origins = timers.flatMap(({ origin }) => origin ?? []);
+  return origins.length === 0 ? '' : `, started by ${origins.join(', ')}`;
 }
 
 function view({ settings }: Plan): any {

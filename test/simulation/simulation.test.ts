@@ -2,7 +2,7 @@
 import t from 'tap';
 import { planOf } from './plan.ts';
 import { runPlan, runSeed, shrink } from './run-seed.ts';
-import { firstFailure } from './seeds.ts';
+import { firstFailure, onceFailed } from './seeds.ts';
 
 t.test('the same seed gives the same history', async (t) => {
   for (const seed of [3, 8, 44, 172, 253]) {
@@ -26,4 +26,8 @@ t.test('a failure is made smaller: acts that it does not need are left out', asy
 
 t.test('seeds 1 to 250 keep what the protocol and the log promise', async (t) => {
   t.equal(await firstFailure(1, 251), undefined);
+});
+
+t.test('seeds that once showed a fault show it no more', async (t) => {
+  for (const [seed, what] of onceFailed) t.equal(await firstFailure(seed, seed + 1), undefined, what);
 });

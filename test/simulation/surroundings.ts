@@ -79,7 +79,8 @@ class Timer {
 /** Immediates keep their order within a realm. */
 function startTimer(world: World, kind: 'timeout' | 'interval' | 'immediate', run: () => void, ms: number): Timer {
   const { realm } = world;
-  const options = { realm, kind, ...(kind === 'immediate' ? { line: realm } : {}) };
+  const origin = world.tellsOrigins ? callerInSource() : undefined;
+  const options = { realm, kind, origin, ...(kind === 'immediate' ? { line: realm } : {}) };
   const wait = kind === 'immediate' ? world.random.next() * 0.05 : Math.max(1, ms || 0);
   return new Timer((timer) => {
     const tick = (): void => {
@@ -93,6 +94,17 @@ function startTimer(world: World, kind: 'timeout' | 'interval' | 'immediate', ru
     };
     return world.after(wait, tick, options);
   });
+}
+
+/** The innermost call of the program itself. */
+function callerInSource(): string {
+  const line = (new Error('origin').stack ?? '').split('\n').find((one) => one.includes('/src/'));
+  return (
+    line
+      ?.trim()
+      .replace(/^at /, '')
+      .replace(/\(?[^ (]*\/src\//, '(src/') ?? 'an unknown call'
+  );
 }
 
 function installTimers(): void {

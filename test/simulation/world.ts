@@ -29,6 +29,8 @@ export interface Pending {
   /** A timer that would not keep a process alive. */
   unref: boolean;
   cancelled: boolean;
+  /** The call of the program that started this timer, where the world tells origins. */
+  readonly origin: string | undefined;
 }
 
 /** Epoch milliseconds at the start. */
@@ -44,13 +46,16 @@ export class World {
   /** Faults of the simulated program that nobody caught. */
   readonly faults: string[] = [];
   events = 0;
+  /** Whether timers say who started them: slow, so only for a seed that is looked at. */
+  readonly tellsOrigins: boolean;
   readonly #heap: Pending[] = [];
   #order = 0;
   readonly #lastDue = new Map<object, number>();
 
-  constructor(seed: number) {
+  constructor(seed: number, tellsOrigins = false) {
     this.realm = this.main;
     this.random = new Random(seed);
+    this.tellsOrigins = tellsOrigins;
   }
 
   get wallClock(): number {
@@ -75,7 +80,11 @@ export class World {
   }
 
   /** Runs once, `delay` ms from now, in the realm. Those of one `line` keep their order. */
-  after(delay: number, run: () => void, options: { realm?: Realm; kind?: string; line?: object } = {}): Pending {
+  after(
+    delay: number,
+    run: () => void,
+    options: { realm?: Realm; kind?: string; line?: object; origin?: string | undefined } = {},
+  ): Pending {
     let due = this.now + delay;
     if (options.line !== undefined) {
       due = Math.max(due, this.#lastDue.get(options.line) ?? 0);
@@ -90,6 +99,7 @@ export class World {
       run,
       unref: false,
       cancelled: false,
+      origin: options.origin,
     };
     this.#push(pending);
     return pending;

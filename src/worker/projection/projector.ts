@@ -165,7 +165,7 @@ export class Projector {
       // A start closes what a turn without an end left behind.
       case 'turn/start':
         this.#subagents.endAll();
-        return [...this.#cards.endAll(), ...this.#plan.take(event)];
+        return [...this.#cards.begin(), ...this.#plan.take(event)];
       case 'turn/end':
         this.#subagents.endAll();
         return [...this.#cards.endAll(), ...this.#plan.take(event)];

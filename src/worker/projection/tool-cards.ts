@@ -47,6 +47,8 @@ export class ToolCards {
   readonly #inFlight = new Map<string, InFlightCall>();
   /** Calls whose terminal shows what is there for a question alone. */
   readonly #questions = new Set<string>();
+  /** Calls that were ended before the log could say so: it says so later, and that is no news. */
+  readonly #endedEarly = new Set<string>();
 
   constructor(options: ToolCardsOptions) {
     this.#options = options;
@@ -73,7 +75,7 @@ export class ToolCards {
   /** The call, if nothing of it was shown before. It waits: for its permission, or for calls before it. */
   call(data: ToolCallRequest): SessionUpdate[] {
     const { callId } = data;
-    if (this.#inFlight.has(callId)) return [];
+    if (this.#inFlight.has(callId) || this.#endedEarly.has(callId)) return [];
     const args = parsedArguments(data.arguments);
     const shown = shownCall(this.#options.presenterOf(data.name), args, this.#context(callId, data.name, args));
     this.#inFlight.set(callId, { ...shown, args, started: false, written: undefined });
@@ -133,6 +135,7 @@ export class ToolCards {
 
   /** The last update of a call; nothing for a call that was never shown or has already ended. */
   result(data: EventData['tool/result']): SessionUpdate[] {
+    this.#endedEarly.delete(data.callId);
     const call = this.#inFlight.get(data.callId);
     if (call === undefined) return [];
     this.#inFlight.delete(data.callId);
@@ -140,10 +143,18 @@ export class ToolCards {
     return [{ sessionUpdate: 'tool_call_update', toolCallId: data.callId, status, ...this.#resultMembers(call, data) }];
   }
 
+  /** A turn begins: what an earlier one left in flight ends as failed, and its log will say no more of it. */
+  begin(): SessionUpdate[] {
+    const ended = this.endAll();
+    this.#endedEarly.clear();
+    return ended;
+  }
+
   /** Ends as failed whatever is still in flight: a turn leaves no card open. */
   endAll(): SessionUpdate[] {
     const open = [...this.#inFlight];
     this.#inFlight.clear();
+    for (const [callId] of open) this.#endedEarly.add(callId);
     const ended = open.map(([toolCallId, call]): SessionUpdate => {
       const exit = this.#isTerminal(call) ? terminalExit(toolCallId) : {};
       return { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed', ...exit };

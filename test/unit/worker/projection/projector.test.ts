@@ -315,6 +315,23 @@ t.test('a turn leaves no card open, and a result counts once', async (t) => {
   t.equal(projectAll([call('read'), end, result('late')]).length, 2);
 });
 
+t.test('a card that ended before its log could say so is not made again when the log says it', async (t) => {
+  const start: EventInput = { type: 'turn/start', data: { turn: 2 } };
+  const one = projector();
+  const named = { callId: 'c1', name: 'read', arguments: '{}' };
+  const answer: EventInput = {
+    type: 'assistant/message',
+    data: { turn: 1, step: 1, messageId: 'm', text: '', reasoning: '', toolCalls: [named], finish: 'tool-calls' },
+  };
+  t.match(one.project(answer), [{ sessionUpdate: 'tool_call', toolCallId: 'c1' }]);
+  t.match(one.endCards(), [{ toolCallId: 'c1', status: 'failed' }], 'the disk was full');
+  t.same(
+    [call('read'), result('Error: not run', true), start].flatMap((event) => one.project(event)),
+    [],
+  );
+  t.match(one.project(call('read')), [{ sessionUpdate: 'tool_call' }], 'nothing is remembered beyond the turn');
+});
+
 t.test('plans, modes and retries', async (t) => {
   const updates = checked(t, [
     {
