@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root } from './source-stamp.mjs';
 
+const mostShown = 30;
 const usage = 'use --seed N [--trace], or --seeds N [--from N] [--jobs N]';
 const options = { seed: undefined, seeds: undefined, from: 1, jobs: availableParallelism(), trace: false };
 const args = process.argv.slice(2);
@@ -47,7 +48,7 @@ if (process.send !== undefined) {
   process.exitCode = await runMany(options.seeds);
 } else throw new Error(usage);
 
-/** Pieces of 100 seeds, handed to whoever is free. */
+/** Pieces of 100 seeds, handed to whoever is free. What fails is told at once. */
 async function runMany(seeds) {
   const started = performance.now();
   const end = options.from + seeds;
@@ -56,6 +57,7 @@ async function runMany(seeds) {
   let events = 0;
   const failed = [];
   let told = 0;
+  let shown = 0;
   await Promise.all(
     Array.from({ length: options.jobs }, () => {
       const child = fork(fileURLToPath(import.meta.url), [], { execArgv: ['--enable-source-maps'] });
@@ -70,6 +72,7 @@ async function runMany(seeds) {
           done += piece.count;
           events += piece.events;
           failed.push(...piece.failed);
+          for (const { seed, complaint } of piece.failed) if ((shown += 1) <= mostShown) console.log(`seed ${seed}: ${complaint}`);
           if (done - told >= 1000) {
             told = done;
             console.log(`${done} of ${seeds} seeds, ${failed.length} failed`);
@@ -83,7 +86,6 @@ async function runMany(seeds) {
     }),
   );
   failed.sort((a, b) => a.seed - b.seed);
-  for (const { seed, complaint } of failed.slice(0, 30)) console.log(`seed ${seed}: ${complaint}`);
   if (failed.length > 0) console.log(await failureText(failed[0].seed));
   console.log(`${done} seeds, ${events} events, ${failed.length} failed, ${Math.round((performance.now() - started) / 1000)} s`);
   return failed.length === 0 ? 0 : 1;

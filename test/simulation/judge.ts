@@ -156,10 +156,16 @@ export class Judge {
   /** Turns of one session come one behind the other: the earlier prompt is answered before something of the next is shown. */
   #refuseOverlap(session: number, tag: string, order: number): void {
     for (const asked of this.open.values()) {
-      const isEarlier = asked.tag !== undefined && asked.tag !== tag && (this.#order.get(asked.tag) ?? 0) < order;
+      const isEarlier =
+        asked.tag !== undefined && asked.tag !== tag && (this.#order.get(asked.tag) ?? 0) < order && !this.#hasRun(asked.tag);
       if (asked.session === session && asked.kind === 'prompt' && isEarlier)
         this.#complain(`${tag} is shown before ${asked.tag}, which came earlier, has its response`);
     }
+  }
+
+  /** A turn of this key was answered. A request that came too late to join it waits in a place of its own, for the stored answer. */
+  #hasRun(tag: string): boolean {
+    return [...(this.answers.get(tag) ?? [])].some((how) => how !== 'SESSION_BUSY' && how !== 'OVERLOADED');
   }
 
   #mix(tag: string | undefined): void {

@@ -18,4 +18,8 @@ export const onceFailed: readonly (readonly [seed: number, what: string])[] = [
   [2931, 'a card that ended when the disk refused its result was made again by the next turn'],
   [3527, 'a request was taken back from a server that had lost its power'],
   [3629, 'an answer was read back from the log before its turn end was on the disk'],
+  [6854, 'a repeated prompt that came too late to join its turn was taken for one that ran at the same time as the next'],
+  [10234, 'a program was asked for a permission behind the end of the turn'],
+  [12980, 'a look at a directory that a dead server had begun'],
+  [12984, 'that look kept every later server waiting'],
 ];

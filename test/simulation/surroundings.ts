@@ -3,7 +3,7 @@
  * channels. To be called before any source of the program is imported; while no world is current, everything is as ever.
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module';
-import type { Disk } from './disk.ts';
+import { type Disk, fault } from './disk.ts';
 import { type SimulatedPort, simulatedChannel } from './ports.ts';
 import type { Pending, World } from './world.ts';
 
@@ -245,15 +245,19 @@ function installDisk(): void {
     promised[name] = (path: string, ...rest: unknown[]): Promise<unknown> => {
       if (current === undefined || !isOurs(path)) return real(path, ...rest);
       const { world, disk } = current;
+      const { realm } = world;
       return new Promise((resolve, reject) => {
         const settle = (): void => {
+          world.realm = realm;
           try {
+            // It ends also for a server that is gone: what the program counts in a module, the next server counts on.
+            if (realm.dead) throw fault('EIO', path);
             resolve(look(disk, path));
           } catch (error) {
             reject(error);
           }
         };
-        world.after(world.latency(), settle, { kind: 'look' });
+        world.after(world.latency(), settle, { realm: world.main, kind: 'look' });
       });
     };
   }

@@ -31,9 +31,9 @@ export class PermissionChannel {
       const client = this.#client();
       const params = this.#question(request);
       if (client === undefined || params === undefined) return { outcome: 'unavailable' };
-      // The end of the call came by another port, and was quicker; that the question is taken back is still on its way.
-      // A subagent in the background asks in the name of a call that ended when it began.
-      const ended = request.outlivesCall !== true && lane.hasEndedCard(request.sessionId, params.toolCall.toolCallId);
+      // The end of the call or of its turn came by another port, and was quicker; that the question is taken back is still on
+      // its way. A subagent in the background asks in the name of a call that ended when it began.
+      const ended = request.outlivesCall !== true && hasEnded(lane, request, params.toolCall.toolCallId);
       if (withdrawn.signal.aborted || ended) return { outcome: 'cancelled' };
       const options = { cancellationSignal: withdrawn.signal, stopWaitingOnCancel: true };
       return readAnswer(await client.request(methods.client.session.requestPermission, params, options), params);
@@ -65,6 +65,11 @@ export class PermissionChannel {
       if (key.startsWith(`${sessionId}/`)) controller.abort();
     }
   }
+}
+
+/** A program is shown no cards: of its calls the end of the turn alone is known. */
+function hasEnded(lane: ThreadLane, { sessionId, afterBatch }: PermissionRequest, callId: string): boolean {
+  return lane.hasEndedCard(sessionId, callId) || lane.hasEndedTurn(sessionId, afterBatch);
 }
 
 function keyOf(sessionId: string, requestKey: string): string {

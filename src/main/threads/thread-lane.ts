@@ -18,6 +18,9 @@ export interface ThreadLaneParts {
   readonly counters?: Pick<ServerCounters, 'updatesWritten'>;
 }
 
+/** Sessions whose last end of a turn is remembered; a question of a turn is at most some messages behind its end. */
+const mostTurnEnds = 256;
+
 export class ThreadLane {
   readonly threadId: number;
   /** Fulfils once every message the thread posted before its end has been handled. */
@@ -32,6 +35,8 @@ export class ThreadLane {
   readonly #services: MainServices;
   readonly #counters: Pick<ServerCounters, 'updatesWritten'> | undefined;
   readonly #openCards = new OpenCards();
+  /** By session, in order of time: the batch that ended its last turn. */
+  readonly #turnEnds = new Map<string, number>();
   #lastBatch = 0;
   #unreturnedBytes = 0;
   #batchWaiters: { readonly batch: number; readonly resolve: () => void }[] = [];
@@ -81,6 +86,11 @@ export class ThreadLane {
     return this.#openCards.hasEnded(sessionId, callId);
   }
 
+  /** Whether a turn of the session has ended behind this batch. */
+  hasEndedTurn(sessionId: string, behindBatch: number): boolean {
+    return (this.#turnEnds.get(sessionId) ?? 0) > behindBatch;
+  }
+
   /** Ends the tool cards that a session had open when the thread was lost, and names their calls. To be called once {@link drained}. */
   failOpenCards(sessionId: string): readonly string[] {
     const { callIds, frames } = this.#openCards.close(sessionId);
@@ -98,10 +108,23 @@ export class ThreadLane {
     if (batch.text !== '') this.#writer.write(batch.text, () => this.#written(batch.bytes));
     this.#counters?.updatesWritten(batch.frames, batch.bytes);
     for (const change of batch.cards) this.#openCards.note(change);
-    for (const completion of batch.completions) this.#completions.settle(completion);
+    for (const completion of batch.completions) {
+      if (completion.kind === 'turn') this.#noteTurnEnd(completion.sessionId, batch.batch);
+      this.#completions.settle(completion);
+    }
     for (const { leaseId, report } of batch.released ?? []) void this.#services.releaseModelSlot(leaseId, report);
     this.#lastBatch = batch.batch;
     if (this.#batchWaiters.length > 0) this.#releaseBatchWaiters(batch.batch);
+  }
+
+  #noteTurnEnd(sessionId: string, batch: number): void {
+    this.#turnEnds.delete(sessionId);
+    this.#turnEnds.set(sessionId, batch);
+    if (this.#turnEnds.size <= mostTurnEnds) return;
+    for (const oldest of this.#turnEnds.keys()) {
+      this.#turnEnds.delete(oldest);
+      break;
+    }
   }
 
   #written(bytes: number): void {

@@ -2,11 +2,12 @@ import type { AgentContext } from '@agentclientprotocol/sdk';
 import t from 'tap';
 import { PermissionChannel } from '../../../../src/main/acp/permission-channel.ts';
 import type { ThreadLane } from '../../../../src/main/threads/thread-lane.ts';
-import type { PermissionAnswer } from '../../../../src/shared/thread-protocol.ts';
+import type { PermissionAnswer, PermissionRequest } from '../../../../src/shared/thread-protocol.ts';
 
 const lane = {
   batchTaken: async () => undefined,
   hasEndedCard: (_id: string, callId: string) => callId === 'ended',
+  hasEndedTurn: (_id: string, behindBatch: number) => behindBatch < 1,
 } as unknown as ThreadLane;
 const option = (optionId: string, kind: string): object => ({ optionId, name: optionId, kind });
 const everyOption = [
@@ -30,12 +31,13 @@ function rig(profile: 'editor' | 'automation' | undefined, answer: unknown) {
     () => (answer === 'no client' ? undefined : client),
     (id) => (id === 's' && profile !== undefined ? { profile } : undefined),
   );
-  const ask = (params: object = {}, sessionId = 's'): Promise<PermissionAnswer> =>
+  const ask = (params: object = {}, sessionId = 's', more: Partial<PermissionRequest> = {}): Promise<PermissionAnswer> =>
     channel.ask(lane, {
       sessionId,
       requestKey: 'r',
       params: { sessionId, toolCall: { toolCallId: 'c1' }, options: everyOption, ...params },
       afterBatch: 1,
+      ...more,
     });
   return { asked, ask };
 }
@@ -62,6 +64,15 @@ t.test('a call whose end the client was shown is not asked about any more', asyn
   const late = rig('editor', selected('once'));
   t.same(await late.ask({ toolCall: { toolCallId: 'ended' } }), { outcome: 'cancelled' });
   t.same(late.asked, []);
+});
+
+t.test('a question of a turn that has ended is not asked, but for one that outlives its call', async (t) => {
+  for (const profile of ['editor', 'automation'] as const) {
+    const late = rig(profile, selected('once'));
+    t.same(await late.ask({}, 's', { afterBatch: 0 }), { outcome: 'cancelled' });
+    t.same(late.asked, []);
+    t.same(await late.ask({}, 's', { afterBatch: 0, outlivesCall: true }), { outcome: 'selected', optionId: 'once' });
+  }
 });
 
 t.test('every failure is unavailable', async (t) => {

@@ -162,6 +162,9 @@ t.test('lane: text goes to the writer before the completions behind it are settl
     ['a\n'],
   );
   await lane.batchTaken(1);
+  t.ok(lane.hasEndedTurn('s', 0));
+  t.notOk(lane.hasEndedTurn('s', 1), 'what came behind the end is of the next turn');
+  t.notOk(lane.hasEndedTurn('other', 0));
   const third = lane.batchTaken(3);
   t.equal(await Promise.race([third, delay(20, 'waits')]), 'waits');
   data.postMessage(batch(2));
