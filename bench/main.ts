@@ -7,26 +7,32 @@ import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { loadOptions, type LoadShape, loadShapeOf, loadUsage } from './load/load-shape.ts';
 import { startModelServer } from './load/targets.ts';
 import { CoreUse, machineFacts } from './machine.ts';
 import { attachPart } from './parts/attach.ts';
 import { cancelPart } from './parts/cancel.ts';
 import { jobsPart } from './parts/jobs.ts';
 import { latencyPart } from './parts/latency.ts';
-import { loadPart, targetsPart } from './parts/load.ts';
+import { growthPart } from './parts/growth.ts';
+import { loadPart } from './parts/load.ts';
 import { memoryPart } from './parts/memory.ts';
 import { microPart } from './parts/micro.ts';
+import { peersPart } from './parts/peers.ts';
 import { stallPart } from './parts/stall.ts';
 import { startupPart } from './parts/startup.ts';
 import { stubPart } from './parts/stub.ts';
 import { subagentsPart } from './parts/subagents.ts';
+import { floorPart, targetsPart } from './parts/targets.ts';
 import { teardownPart } from './parts/teardown.ts';
+import { type PeersOptions, peersUsage, readPeersOptions } from './peers/peers-options.ts';
 import { BenchRun, type Part } from './run.ts';
 import { sizesTable } from './sizes-table.ts';
 
 const parts: readonly Part[] = [
   startupPart,
   targetsPart,
+  floorPart,
   loadPart,
   latencyPart,
   stubPart,
@@ -38,13 +44,17 @@ const parts: readonly Part[] = [
   jobsPart,
   subagentsPart,
   microPart,
+  growthPart,
+  peersPart,
 ];
 const usage = `Usage: npm run bench -- [--full] [--json FILE] [NAME…]
 
   --full       the whole matrix of loads, all micro benches, more repeats
   --json FILE  all figures as JSON
   NAME         only the parts whose names contain it: ${parts.map((part) => part.name).join(', ')}
-`;
+
+${loadUsage}
+${peersUsage}`;
 /** More than this of all cores in use before the bench does anything: its figures are not to be trusted. */
 const busyPercent = 20;
 
@@ -52,11 +62,17 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function readCommandLine(): { full: boolean; json: string | undefined; chosen: readonly Part[] } {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { full: { type: 'boolean', default: false }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
-  });
+interface CommandLine {
+  readonly full: boolean;
+  readonly json: string | undefined;
+  readonly shape: LoadShape | undefined;
+  readonly peersOptions: PeersOptions;
+  readonly chosen: readonly Part[];
+}
+
+function readCommandLine(): CommandLine {
+  const own = { full: { type: 'boolean', default: false }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { ...own, ...loadOptions, peers: { type: 'string' } } });
   if (values.help === true) {
     process.stdout.write(usage);
     process.exit(0);
@@ -65,7 +81,13 @@ function readCommandLine(): { full: boolean; json: string | undefined; chosen: r
   if (unknown.length > 0) throw new Error(`no part has a name with ${unknown.join(', ')} in it`);
   const isNamed = (part: Part): boolean => positionals.some((name) => part.name.includes(name));
   const isDefault = (part: Part): boolean => values.full || part.onlyFull !== true;
-  return { full: values.full, json: values.json, chosen: parts.filter(positionals.length > 0 ? isNamed : isDefault) };
+  const { peers, sessions, ...others } = values;
+  const onlyPeers = positionals.join() === 'peers';
+  const peersOptions = readPeersOptions({ peers, sessions: onlyPeers ? sessions : undefined });
+  const shape = loadShapeOf(onlyPeers ? others : values);
+  if (shape !== undefined && positionals.join() !== 'load') throw new Error('what describes a load goes with the part load alone');
+  const chosen = shape === undefined ? parts.filter(positionals.length > 0 ? isNamed : isDefault) : [loadPart];
+  return { full: values.full, json: values.json, shape, peersOptions, chosen };
 }
 
 function commandLineOrExit(): ReturnType<typeof readCommandLine> {
@@ -94,7 +116,7 @@ async function runPart(bench: BenchRun, part: Part): Promise<void> {
   print(`  (${((performance.now() - start) / 1000).toFixed(1)} s)`);
 }
 
-const { full, json, chosen } = commandLineOrExit();
+const { full, json, shape, peersOptions, chosen } = commandLineOrExit();
 const machine = machineFacts();
 const use = new CoreUse();
 const loadBefore = load();
@@ -108,7 +130,7 @@ const isBusy = busyBefore > busyPercent;
 if (isBusy) print('WARNING: the machine is busy. Quotients to the floor say something, single figures do not.');
 
 const model = await startModelServer();
-const bench = new BenchRun(model, full);
+const bench = new BenchRun(model, full, shape, peersOptions);
 const start = performance.now();
 for (const part of chosen) await runPart(bench, part);
 await model.close();
@@ -125,9 +147,9 @@ if (isBusy || busyAfter > busyPercent) {
 print(`${((performance.now() - start) / 1000).toFixed(0)} s; ${bench.faults.length === 0 ? 'all texts right, no frame lost' : 'FAULTS:'}`);
 for (const fault of bench.faults) print(`- ${fault}`);
 if (json !== undefined) {
-  const { figures, rows, growth, peers, latencies, skipped, faults } = bench;
+  const { figures, rows, loads, growth, peers, latencies, micros, skipped, faults } = bench;
   const run = { machine, at: new Date().toISOString(), loadBefore, loadAfter, busyBefore, busyAfter };
-  const all = { ...run, figures, rows, growth, peers, latencies, skipped, faults };
+  const all = { ...run, figures, rows, loads, growth, peers, latencies, micros, skipped, faults };
   writeFileSync(json, `${JSON.stringify(all, undefined, 1)}\n`);
 }
 // Not only the code: a part that failed may have left an agent behind, which ends when our pipes close.

@@ -3,6 +3,9 @@
  */
 import type { ModelServerProcess } from './load/targets.ts';
 import type { LoadRow } from './load/compare.ts';
+import type { LoadReport } from './load/load-report.ts';
+import type { LoadShape } from './load/load-shape.ts';
+import type { PeersOptions } from './peers/peers-options.ts';
 
 /** A line of the table "Sizes that must hold". */
 export interface Figure {
@@ -83,12 +86,31 @@ export interface Skipped {
   readonly why: string;
 }
 
+/** What one call of a function or one message costs, in a process that does nothing else. */
+export interface MicroRow {
+  /** Name of the file in `bench/micro`. */
+  readonly group: string;
+  readonly what: string;
+  /** Of one `unit`, in nanoseconds; one value for each repeat, each of which is a median. */
+  readonly nanoseconds: readonly number[];
+  /** What was done once, for example `frame`, `event`, `call`. */
+  readonly unit: string;
+  /** Where what is done has a size. */
+  readonly bytes?: number;
+}
+
 export class BenchRun {
   readonly model: ModelServerProcess;
   /** The whole matrix, and more repeats. */
   readonly full: boolean;
+  /** The one load that the part `load` is to run, instead of its own. */
+  readonly shape: LoadShape | undefined;
+  /** What the part `peers` compares; all there is when left out. */
+  readonly peersOptions: PeersOptions | undefined;
   readonly figures: Figure[] = [];
   readonly rows: LoadRow[] = [];
+  readonly loads: LoadReport[] = [];
+  readonly micros: MicroRow[] = [];
   readonly growth: GrowthCurve[] = [];
   readonly peers: PeerRow[] = [];
   readonly latencies: LatencyRow[] = [];
@@ -96,9 +118,11 @@ export class BenchRun {
   /** Wrong texts, lost frames, failed requests: the only things that make the bench fail. */
   readonly faults: string[] = [];
 
-  constructor(model: ModelServerProcess, full: boolean) {
+  constructor(model: ModelServerProcess, full: boolean, shape?: LoadShape, peersOptions?: PeersOptions) {
     this.model = model;
     this.full = full;
+    this.shape = shape;
+    this.peersOptions = peersOptions;
   }
 
   /** Keeps a figure and prints it at once. */

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { monotonicMs } from '../../test/support/monotonic.ts';
 import { ThreadCpu } from './thread-cpu.ts';
 
 export interface SessionCount {
@@ -18,7 +19,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Called for each text update. `at` is the time its bytes came in, in milliseconds since the epoch with fractions. */
+/** Called for each text update. `at` is the time its bytes came in, by {@link monotonicMs}. */
 export type OnText = (sessionId: string, text: string, at: number) => void;
 
 const chunkMark = Buffer.from('"agent_message_chunk"');
@@ -31,6 +32,10 @@ export class AgentProcess {
   readonly sessions = new Map<string, SessionCount>();
   readonly cpu: ThreadCpu;
   updates = 0;
+  /** Bytes of all that it has said. */
+  bytes = 0;
+  /** Tool calls that were shown to have failed. */
+  failedCalls = 0;
   onText: OnText | undefined;
   #pending = new Map<number, Waiting>();
   #rest: Buffer = Buffer.alloc(0);
@@ -84,6 +89,12 @@ export class AgentProcess {
     return Number(line?.[1] ?? Number.NaN) / 1024;
   }
 
+  /** Of `/proc/<pid>/status` in MB: resident memory now, and at most so far. */
+  rssMb(which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+    const line = readFileSync(`/proc/${this.child.pid}/status`, 'utf8').match(new RegExp(`^${which}:\\s+(\\d+)`, 'm'));
+    return Number(line?.[1] ?? Number.NaN) / 1024;
+  }
+
   threads(): number {
     return readdirSync(`/proc/${this.child.pid}/task`).length;
   }
@@ -113,7 +124,8 @@ export class AgentProcess {
   }
 
   #read(chunk: Buffer): void {
-    const at = performance.timeOrigin + performance.now();
+    const at = monotonicMs();
+    this.bytes += chunk.length;
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let start = 0;
     for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
@@ -129,7 +141,10 @@ export class AgentProcess {
       return;
     }
     const frame = JSON.parse(line.toString('utf8'));
-    if (frame.method === 'session/update') this.updates += 1;
+    if (frame.method === 'session/update') {
+      this.updates += 1;
+      if (frame.params.update.status === 'failed') this.failedCalls += 1;
+    }
     if (typeof frame.id !== 'number' || frame.method !== undefined) return;
     const waiting = this.#pending.get(frame.id);
     this.#pending.delete(frame.id);

@@ -1,9 +1,9 @@
 /**
  * How long a delta takes from the model server to the client: each carries the time at which it was sent.
  *
- * Both clocks are `performance.timeOrigin + performance.now()` of two processes of one machine. They differ by some
- * microseconds, for the floor as for ours.
+ * Both ends read the machine's one monotonic clock.
  */
+import { monotonicMs } from '../../test/support/monotonic.ts';
 import type { AgentProcess } from './agent-process.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function stampedRound(
 ): Promise<{ readonly latenciesMs: number[]; readonly steadyMs: number[]; readonly wrong: number }> {
   const latenciesMs: number[] = [];
   const steadyMs: number[] = [];
-  const steadyFrom = performance.timeOrigin + performance.now() + 500;
+  const steadyFrom = monotonicMs() + 500;
   const lost = new Map(sessionIds.map((id) => [id, load.tokens]));
   agent.onText = (sessionId, text, at) => {
     for (const stamp of text.trim().split(' ')) {

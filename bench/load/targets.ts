@@ -15,6 +15,7 @@ const cli = join(built, '..', 'dist', 'main', 'cli.js');
 
 export interface ModelServerProcess {
   readonly baseUrl: string;
+  readonly pid: number;
   close(): Promise<void>;
 }
 
@@ -26,6 +27,7 @@ export async function startModelServer(): Promise<ModelServerProcess> {
   const exited = once(child, 'exit');
   return {
     baseUrl,
+    pid: child.pid!,
     close: async () => {
       child.kill('SIGTERM');
       await exited;
@@ -38,6 +40,8 @@ export type TargetName = string;
 
 export interface TargetOptions {
   readonly flags?: readonly string[];
+  /** Called before the start, for what the server is to find in its state directory. */
+  readonly prepare?: (stateDir: string) => void;
   /** Our server compiled file by file, with threads that break when a prompt says so (`test/support/saboteur-thread.ts`). */
   readonly saboteur?: boolean;
 }
@@ -54,6 +58,7 @@ export interface Target {
 
 export async function startTarget(name: TargetName, model: ModelServerProcess, options: TargetOptions = {}): Promise<Target> {
   const stateDir = mkdtempSync(join(tmpdir(), 'dsh-acp-bench-'));
+  options.prepare?.(stateDir);
   const start = performance.now();
   const agent = new AgentProcess(commandFor(name, { baseUrl: model.baseUrl, stateDir, ...options }), { HOME: stateDir });
   await agent.request('initialize', { protocolVersion: 1, clientCapabilities: {} });

@@ -35,8 +35,13 @@ export interface AnswerPlan {
   readonly reasoningField?: 'reasoning_content' | 'reasoning';
   /** Milliseconds between deltas; `0` is as fast as the socket drains. */
   readonly delayMs?: number;
-  /** Each text delta begins with the time it was sent, in milliseconds since the epoch with fractions. */
-  readonly stamp?: boolean;
+  /**
+   * Each text delta is the time it was sent ({@link monotonicMs}). With `due` the time at which it should have been sent stands before
+   * that, with a slash between them: `delayMs` behind the one before it, and the first one `delayMs` behind the reading of the request.
+   */
+  readonly stamp?: boolean | 'due';
+  /** Characters that a stamped delta is filled up to, with slashes. */
+  readonly padTo?: number;
   /** Sent instead of numbered words, one delta per element. */
   readonly text?: readonly string[];
   readonly tools?: readonly PlannedToolCall[];

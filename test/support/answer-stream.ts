@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { closingData, eventText, httpChunk, openingData, chunkJson, tokenFrame, toolData } from './answer-frames.ts';
 import type { AnswerPlan } from './answer-plan.ts';
+import { monotonicMs } from './monotonic.ts';
 import type { Periodic, TickWheel } from './tick-wheel.ts';
 
 /** Bytes handed to a socket at once when there is no pace. */
@@ -17,6 +18,8 @@ export class AnswerStream implements Periodic {
   readonly #socket: Socket;
   readonly #total: number;
   readonly #onToken: () => void;
+  /** When the request was read. */
+  readonly #readAt = monotonicMs();
   #sent = 0;
 
   constructor(plan: AnswerPlan, response: ServerResponse, onToken: () => void) {
@@ -93,8 +96,17 @@ export class AnswerStream implements Periodic {
     this.#onToken();
     const text = this.#plan.text?.[index];
     if (text !== undefined) return httpChunk(this.#event(chunkJson({ content: text })));
-    if (this.#plan.stamp === true) return httpChunk(this.#event(chunkJson({ content: `${performance.timeOrigin + performance.now()} ` })));
+    if (this.#plan.stamp !== undefined && this.#plan.stamp !== false)
+      return httpChunk(this.#event(chunkJson({ content: this.#stamp(index) })));
     return this.#plan.crlf === true ? httpChunk(this.#event(chunkJson({ content: `tok${index} ` }))) : tokenFrame(index);
+  }
+
+  #stamp(index: number): string {
+    const now = monotonicMs();
+    // Without a pace only the first one is due at a time.
+    const due = index === 0 || this.periodMs > 0 ? this.#readAt + (index + 1) * this.periodMs : now;
+    const text = this.#plan.stamp === 'due' ? `${due.toFixed(3)}/${now.toFixed(3)}` : String(now);
+    return `${text.padEnd((this.#plan.padTo ?? 0) - 1, '/')} `;
   }
 
   #event(data: string): string {

@@ -25,7 +25,7 @@ const usage = { inputTokens: 900, outputTokens: 120, cacheReadTokens: 4000, reas
 /** Adds whole turns to a log that has its header, until it has at least `bytes`. */
 export function growLog(paths: SessionPaths, bytes: number): LargeLog {
   const fd = openSync(paths.log, 'a');
-  const writer = new Writer(fd);
+  const writer = new LogFileWriter(fd);
   try {
     writer.add({ type: 'thread/attached', data: { epoch: 1, threadId: 1, isolation: 'dedicated', pid: 1, sharedWith: 0 } });
     let turn = 0;
@@ -100,7 +100,8 @@ function* stepEvents(turn: number, step: number, last: string): Generator<EventI
   yield { type: 'step/end', data: { turn, step } };
 }
 
-class Writer {
+/** Adds sealed lines to a log that has its header, with the numbers and times of a session that writes one a millisecond. */
+export class LogFileWriter {
   events = 0;
   bytes = 0;
   readonly #fd: number;

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { monotonicMs } from './monotonic.ts';
 
 const main = fileURLToPath(new URL('./serve-main.js', import.meta.url));
 const answerMs = 120_000;
@@ -73,7 +74,7 @@ export class SoakServer {
   }
 
   #take(line: string): void {
-    const now = performance.timeOrigin + performance.now();
+    const now = monotonicMs();
     let frame: any;
     try {
       frame = JSON.parse(line);
@@ -96,7 +97,7 @@ export class SoakServer {
 
   #time(update: any, now: number): void {
     if (update?.sessionUpdate !== 'agent_message_chunk') return;
-    const sent = Number(/^\d{13}\.?\d*/.exec(update.content?.text ?? '')?.[0] ?? Number.NaN);
+    const sent = Number(/^\d+(?:\.\d+)?(?= )/.exec(update.content?.text ?? '')?.[0] ?? Number.NaN);
     if (Number.isFinite(sent)) this.latencies.push(now - sent);
   }
 }
