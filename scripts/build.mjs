@@ -1,13 +1,14 @@
 /**
- * Builds `dist/`: one lean file for the main thread (and chunks that `serve` does not need), one for a session thread,
- * one for the broker thread, and one each for the ACP client and the MCP client, which the broker loads with the first subagent and
- * the first MCP server.
+ * Builds `dist/`: a loader and one file for the main thread, a loader and one file for session threads, one file for the broker
+ * thread, and one each for the ACP client and the MCP client, which the broker loads with the first subagent and the first MCP server.
  *
- * Bundling is worth about 100 ms of the time to the first answer. piscina finds its own worker file by its place on
- * disk, ripgrep is a binary in a package, and prom-client requires Node's modules as CommonJS, so these three stay outside.
+ * All are scripts but these two clients: V8 gives the compiled code of a script, and takes it back at the next start, which Node does not
+ * offer for modules before version 22. piscina finds its own worker file by its place on disk, ripgrep is a binary in a package, and
+ * prom-client requires Node's modules as CommonJS, so these three stay outside.
  */
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import crypto, { createHash } from 'node:crypto';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { distInputs, distStamp, isMain, root, sourceHash, writeStamp } from './source-stamp.mjs';
 
 const common = {
@@ -28,29 +29,92 @@ const common = {
   metafile: true,
 };
 
-const main = {
+/** The schemas that the SDK validates with. */
+const schemaFile = /agentclientprotocol\/sdk\/dist\/v1\/schema\/zod\.gen\.js$/;
+const schemaCount = /^export const z\w+ = /gm;
+const fewestSchemas = 100;
+
+/**
+ * Makes each schema when it is first used. All at once are 40 ms of every start, and `initialize` needs a dozen of the 180. `z.lazy` is
+ * zod's own: what a schema takes and gives stays the same.
+ */
+const lazySchemas = {
+  name: 'lazy-schemas',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: schemaFile }, ({ path }) => {
+      const text = readFileSync(path, 'utf8');
+      let count = 0;
+      const contents = text.replace(/^(export const z\w+ = )([^]*?);\n(?=\/[*/]|export |$(?![^]))/gm, (_, head, schema) => {
+        count += 1;
+        return `${head}z.lazy(() => ${schema});\n`;
+      });
+      if (count < fewestSchemas || count !== text.match(schemaCount)?.length) {
+        throw new Error(`${path} is not written as it was: ${count} schemas found; look at lazySchemas`);
+      }
+      return { contents, resolveDir: dirname(path) };
+    }),
+};
+
+/** Node's own crypto is 5 ms of a start, and needed only behind the first answer: its functions load it when one is called. */
+const lateCrypto = {
+  name: 'late-crypto',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^node:crypto$/, namespace: 'file' }, () => ({ path: 'crypto', namespace: 'late' }));
+    onLoad({ filter: /^crypto$/, namespace: 'late' }, () => ({
+      contents: Object.keys(crypto)
+        .filter((name) => typeof crypto[name] === 'function' && /^[a-z]/.test(name))
+        .map((name) => `export const ${name} = (...args) => require('node:crypto').${name}(...args);`)
+        .join('\n'),
+    }));
+  },
+};
+
+/** What would compile the schemas of MCP servers, 130 KB of it. The client is given something else in its place. */
+const noAjv = {
+  name: 'no-ajv',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /modelcontextprotocol\/sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => ({
+      contents: 'export class AjvJsonSchemaValidator {}',
+    })),
+};
+
+const program = (threadHash) => ({
+  ...common,
+  // Read as Latin-1, which is quicker than UTF-8 and half as large in memory as what is not ASCII.
+  charset: 'ascii',
+  entryPoints: [{ in: 'src/main/cli.ts', out: 'main/program' }],
+  outdir: 'dist',
+  format: 'cjs',
+  outExtension: { '.js': '.cjs' },
+  // A script that V8 compiles has no way to load modules by itself: what is loaded late is part of it, or comes by `require`.
+  supported: { 'dynamic-import': false },
+  define: { 'import.meta.url': 'programUrl', threadHash: JSON.stringify(threadHash) },
+  banner: { js: `const programUrl = require('node:url').pathToFileURL(__filename).href;` },
+  plugins: [lazySchemas, lateCrypto, noAjv],
+});
+
+/** The loader of the program, once its hash is known. */
+const starter = (hash) => ({
+  ...common,
+  entryPoints: [{ in: 'src/main/start.ts', out: 'main/cli' }],
+  outdir: 'dist',
+  format: 'cjs',
+  define: { buildHash: JSON.stringify(hash) },
+  banner: { js: '#!/usr/bin/env node' },
+});
+
+const clients = {
   ...common,
   entryPoints: [
-    { in: 'src/main/cli.ts', out: 'main/cli' },
-    // Here, since it is the same SDK: as ESM it loads in half the time that a bundle of CommonJS needs, and it is stored once.
     { in: 'src/worker/broker/subagents/acp-client.ts', out: 'worker/acp-client' },
-    // Here, too: both stand on zod.
     { in: 'src/worker/broker/mcp/mcp-client.ts', out: 'worker/mcp-client' },
   ],
   outdir: 'dist',
   format: 'esm',
+  // Both stand on zod.
   splitting: true,
-  chunkNames: 'main/[name]-[hash]',
-  plugins: [
-    {
-      // What would compile the schemas of MCP servers, 130 KB of it. The client is given something else in its place.
-      name: 'no-ajv',
-      setup: ({ onLoad }) =>
-        onLoad({ filter: /modelcontextprotocol\/sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => ({
-          contents: 'export class AjvJsonSchemaValidator {}',
-        })),
-    },
-  ],
+  chunkNames: 'worker/[name]-[hash]',
+  plugins: [lazySchemas, noAjv],
 };
 
 const thread = {
@@ -76,7 +140,7 @@ const thread = {
 };
 
 function requireEntries() {
-  const entries = [...main.entryPoints, ...thread.entryPoints].map((entry) => entry.in);
+  const entries = [program(''), starter(''), clients, thread].flatMap(({ entryPoints }) => entryPoints.map((entry) => entry.in));
   const missing = entries.filter((entry) => !existsSync(join(root, entry)));
   if (missing.length > 0) throw new Error(`these entries do not exist: ${missing.join(', ')}`);
 }
@@ -84,7 +148,7 @@ function requireEntries() {
 /** A CommonJS dependency in an ESM bundle fails only when it is first required: say it now. */
 function refuseDynamicRequire(result) {
   for (const [file, output] of Object.entries(result.metafile.outputs)) {
-    if (!file.endsWith('.js') || output.bytes === 0) continue;
+    if (output.bytes === 0) continue;
     const text = readFileSync(join(root, file), 'utf8');
     if (text.includes('Dynamic require of')) {
       const inputs = Object.keys(output.inputs).filter((input) => input.includes('node_modules'));
@@ -94,7 +158,7 @@ function refuseDynamicRequire(result) {
 }
 
 function removeStale(results) {
-  const wanted = new Set(results.flatMap((result) => Object.keys(result.metafile.outputs)));
+  const wanted = new Set(['dist/main/package.json', ...results.flatMap((result) => Object.keys(result.metafile.outputs))]);
   for (const folder of ['dist/main', 'dist/worker']) {
     for (const name of readdirSync(join(root, folder))) {
       if (!wanted.has(`${folder}/${name}`)) rmSync(join(root, folder, name), { recursive: true });
@@ -102,14 +166,34 @@ function removeStale(results) {
   }
 }
 
+/**
+ * esbuild leaves characters beyond ASCII in regular expressions and tagged templates. There, too, an escape means the same (what `String.raw`
+ * makes here is ASCII), and a program of ASCII alone is read quicker and takes half the memory.
+ */
+function escapeNonAscii(path) {
+  const text = readFileSync(path, 'utf8');
+  const raw = text.match(/String\.raw`[^`]*`/g) ?? [];
+  if (raw.some((literal) => /[^\0-\x7f]/.test(literal))) throw new Error(`${path} has a String.raw beyond ASCII: an escape there is text`);
+  const escaped = text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  writeFileSync(path, escaped);
+  return escaped;
+}
+
+const hashOf = (content) => createHash('sha256').update(content).digest('hex').slice(0, 16);
+
 /** Builds everything; rejects with a readable reason. Old files go only after the new ones stand. */
 export async function build() {
   requireEntries();
   const { build: bundle } = await import('esbuild');
   const hash = sourceHash(distInputs);
-  const results = await Promise.all([bundle(main), bundle(thread)]);
+  const results = await Promise.all([bundle(clients), bundle(thread)]);
   refuseDynamicRequire(results[0]);
+  // Each is known to the one that loads it: compiled code that is kept belongs to one build.
+  results.push(await bundle(program(hashOf(readFileSync(join(root, 'dist/worker/session-host.cjs'))))));
+  results.push(await bundle(starter(hashOf(escapeNonAscii(join(root, 'dist/main/program.cjs'))))));
   removeStale(results);
+  // The loader is `cli.js`, and a script.
+  writeFileSync(join(root, 'dist/main/package.json'), '{ "type": "commonjs" }\n');
   chmodSync(join(root, 'dist/main/cli.js'), 0o755);
   writeStamp(distStamp, hash);
   return results.flatMap((result) => Object.entries(result.metafile.outputs).map(([file, output]) => ({ file, bytes: output.bytes })));

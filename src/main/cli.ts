@@ -1,6 +1,5 @@
-#!/usr/bin/env node
 /**
- * The program: from the command line to one of the commands.
+ * The program: from the command line to one of the commands. `start.ts` loads it.
  *
  * Only what every start needs is imported here; the rest comes with its command, as an editor waits for the first answer
  * of `serve`. Nothing here writes to stdout on the way to `serve`: stdout is the protocol.
@@ -12,7 +11,7 @@ import { ServerError } from '../shared/errors.ts';
 import { takeSupervised } from '../shared/supervised.ts';
 import { packageRoot, packageVersion } from './cli/own-package.ts';
 import { type CommandLine, parseCommandLine } from './cli/parse-command-line.ts';
-import type { LoadedConfig } from './config/load-config.ts';
+import type { ConfigRequest, LoadedConfig } from './config/load-config.ts';
 import type { KeyStore } from './credentials/key-store.ts';
 
 const exitFailed = 1;
@@ -27,15 +26,6 @@ function home(): string {
   }
 }
 
-async function ripgrepPath(): Promise<string | undefined> {
-  try {
-    const { rgPath } = await import('@vscode/ripgrep');
-    return rgPath;
-  } catch {
-    return undefined; // Installed without optional packages: the search tools say so when they are used.
-  }
-}
-
 /** Where keys of `dsh-acp login` are; `undefined` for a user without a home. */
 async function keyStore(): Promise<KeyStore | undefined> {
   const [{ KeyStore }, { userConfigDirectory }] = await Promise.all([
@@ -46,12 +36,11 @@ async function keyStore(): Promise<KeyStore | undefined> {
   return directory === undefined ? undefined : new KeyStore(join(directory, 'credentials.json'));
 }
 
-async function load(line: CommandLine): Promise<LoadedConfig> {
-  const [keys, { loadConfig }, { availableParallelism }, rgPath] = await Promise.all([
+async function load(line: CommandLine, found: Pick<ConfigRequest, 'ripgrepPath'> = {}): Promise<LoadedConfig> {
+  const [keys, { loadConfig }, { availableParallelism }] = await Promise.all([
     keyStore(),
     import('./config/load-config.ts'),
     import('node:os'),
-    ripgrepPath(),
   ]);
   return await loadConfig({
     env: process.env,
@@ -61,12 +50,12 @@ async function load(line: CommandLine): Promise<LoadedConfig> {
     file: line.file,
     cores: availableParallelism(),
     version: packageVersion(),
-    ripgrepPath: rgPath,
+    ...found,
     ...(keys === undefined ? {} : { storedKey: (baseUrl: string) => keys.has(baseUrl) }),
   });
 }
 
-async function serveCommand(line: CommandLine): Promise<number> {
+async function serveCommand(line: CommandLine, keepCode?: () => void): Promise<number> {
   // Together: an editor waits for both.
   const supervised = takeSupervised(process.env);
   // A supervisor needs nothing of a server, and stays small without it.
@@ -75,7 +64,7 @@ async function serveCommand(line: CommandLine): Promise<number> {
   const [loaded] = await Promise.all([load(line), module]);
   if (loaded.config.supervise && supervised === undefined) return await (await import('./cli/supervise-command.ts')).runSupervised(loaded);
   const { runServer } = await (module ?? import('./cli/serve-command.ts'));
-  return await runServer(loaded, { handStarted: !line.named && process.stdin.isTTY, keys: await keyStore(), supervised });
+  return await runServer(loaded, { handStarted: !line.named && process.stdin.isTTY, keys: await keyStore(), supervised, keepCode });
 }
 
 function print(text: string): number {
@@ -95,12 +84,12 @@ async function helpFor({ command }: CommandLine): Promise<string> {
   return (await import('./cli/help-text.ts')).helpText(packageVersion());
 }
 
-async function run(line: CommandLine): Promise<number> {
+async function run(line: CommandLine, keepCode?: () => void): Promise<number> {
   if (line.version) return print(`${packageVersion()}\n`);
   if (line.help) return print(await helpFor(line));
   switch (line.command) {
     case 'serve':
-      return await serveCommand(line);
+      return await serveCommand(line, keepCode);
     case 'config':
       return print((await import('./cli/config-command.ts')).printConfig(await load(line), line.format));
     case 'grants': {
@@ -118,8 +107,9 @@ async function run(line: CommandLine): Promise<number> {
       return await runSessions(call, { stateDir, cwd: process.cwd(), home: home(), env, stdin, stdout, stderr });
     }
     case 'doctor': {
-      const { runDoctor } = await import('./cli/doctor/doctor.ts');
-      return await runDoctor(() => load(line), print, {
+      const [{ runDoctor }, { findRipgrep }] = await Promise.all([import('./cli/doctor/doctor.ts'), import('./cli/find-ripgrep.ts')]);
+      const ripgrepPath = await findRipgrep();
+      return await runDoctor(() => load(line, { ripgrepPath }), print, {
         keys: await keyStore(),
         brokerPath: join(packageRoot(), 'dist', 'worker', 'broker.cjs'),
       });
@@ -164,10 +154,15 @@ function reportFailure(error: unknown, argv: readonly string[]): number {
   return known && error.code === 'CONFIG_INVALID' ? exitWrongSetting : exitFailed;
 }
 
-const argv = process.argv.slice(2);
-try {
-  const line = parseCommandLine(argv);
-  process.exitCode = await run(line);
-} catch (error) {
-  process.exitCode = reportFailure(error, argv);
+/**
+ * Runs the command that `argv` names and sets the exit code. Never rejects.
+ *
+ * @param keepCode keeps the code that was compiled in this process for the next start; absent where that has been done
+ */
+export async function start(argv: readonly string[], keepCode?: () => void): Promise<void> {
+  try {
+    process.exitCode = await run(parseCommandLine(argv), keepCode);
+  } catch (error) {
+    process.exitCode = reportFailure(error, argv);
+  }
 }

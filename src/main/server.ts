@@ -28,6 +28,10 @@ export interface ServeOptions
   readonly socket?: Socket;
   /** Absent where no key is stored for anybody, and none is looked for. */
   readonly credentials?: Omit<CredentialsParts, 'configured'>;
+  /** Absolute path of the ripgrep binary, looked for once the first answer is out; absent where the configuration has it. */
+  readonly findRipgrep?: () => Promise<string | undefined>;
+  /** Keeps compiled code for the next start. Takes a few milliseconds, so it is called when the server has been up for a while. */
+  readonly keepCode?: (() => void) | undefined;
   /** How this program was started. */
   readonly launch?: Launch;
 }
@@ -107,8 +111,7 @@ class Server {
       commands: this.#commands,
       sessions: async () => (await this.#start()).sessions,
       sessionsIfStarted: () => this.#runtime?.sessions,
-      // In the next turn of the loop, so that the answer is written first.
-      onInitialize: () => setImmediate(() => this.#startOrStop()),
+      onInitialize: () => setImmediate(() => void this.#startBehindAnswer()),
     });
     this.#connection = app.connect(this.#stream);
     return await this.#stopped.cause;
@@ -132,8 +135,11 @@ class Server {
     await Promise.race([this.#writer.idle(), deadline]);
   }
 
-  #startOrStop(): void {
-    this.#start().catch((error: unknown) => this.#stopped.because({ kind: 'fault', error }));
+  /** The answer to `initialize` first: loading the rest holds the thread for as long as everything before it. */
+  async #startBehindAnswer(): Promise<void> {
+    await this.#stream.allAnswered();
+    await this.#writer.idle();
+    await this.#start().catch((error: unknown) => this.#stopped.because({ kind: 'fault', error }));
   }
 
   #start(): Promise<Runtime> {
@@ -142,18 +148,23 @@ class Server {
   }
 
   async #startNow(): Promise<Runtime> {
-    const module = await import('./runtime.ts');
+    const [module, ripgrepPath] = await Promise.all([import('./runtime.ts'), this.#options.findRipgrep?.()]);
+    const { session } = this.#config;
     this.#runtime = await module.Runtime.start({
       ...this.#options,
-      config: this.#config,
+      config: { ...this.#config, session: { ...session, ripgrepPath: ripgrepPath ?? session.ripgrepPath } },
       writer: this.#writer,
       diagnostics: this.#diagnostics,
       permissions: this.#permissions,
       clientChannel: this.#clientChannel,
     });
+    if (this.#options.keepCode !== undefined) setTimeout(this.#options.keepCode, codeKeptAfterMs).unref();
     return this.#runtime;
   }
 }
+
+/** By then a client has opened its first session, and the code for that is kept with the rest. */
+const codeKeptAfterMs = 2_000;
 
 /** How long a client that does not read may hold up the end. */
 const lastWriteMs = 1000;

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
 import { workerData } from 'node:worker_threads';
-import { publishCode, readCode, type SessionThreadData } from '../shared/code-cache.ts';
+import { publishCode, readCode, refuseStoredCode, type SessionThreadData } from '../shared/code-cache.ts';
 import type { SessionTask } from '../shared/thread-protocol.ts';
 
 interface SessionThreadModule {
@@ -23,6 +23,7 @@ const cachedData = readCode(codeCache.warm) ?? readCode(codeCache.early);
 // The wrapper of CommonJS, on one line with the source, so that line numbers in stacks are the file's own.
 const source = `(function (exports, require, module, __filename, __dirname) {${readFileSync(filename, 'utf8')}\n})`;
 const script = new Script(source, cachedData === undefined ? { filename } : { filename, cachedData });
+if (script.cachedDataRejected === true) refuseStoredCode(codeCache.warm);
 const loaded = { exports: {} };
 (script.runInThisContext() as Wrapper)(loaded.exports, require, loaded, filename, __dirname);
 const bundle = loaded.exports as SessionThreadModule;

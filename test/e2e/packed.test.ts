@@ -18,6 +18,7 @@ const maxPackedBytes = 720 * 1024;
 const maxUnpackedBytes = 3 * 1024 * 1024;
 const allowed = [
   /^dist\/(main|worker)\/[\w-]+\.c?js$/,
+  /^dist\/main\/package\.json$/,
   /^docs\/[\w-]+\.md$/,
   /^docs\/pictures\/[\w-]+\.png$/,
   /^examples\/[\w/.-]+$/,

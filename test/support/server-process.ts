@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { validateAgentFrame } from './acp-schema.ts';
 
 export const projectRoot = fileURLToPath(new URL('../../../', import.meta.url));
+/** One for all tests: most of a start is compiling. */
+const codeCache = join(projectRoot, 'build', 'code-cache');
 export const cliPath = join(projectRoot, 'dist', 'main', 'cli.js');
 
 export interface Frame {
@@ -63,7 +65,7 @@ export class ServerProcess {
     this.child = spawn(command!, [...before, '--state-dir', this.stateDir, ...(options.args ?? ['--model', 'scripted'])], {
       stdio: ['pipe', 'pipe', 'pipe'],
       // What commands do must not hang on the machine; a test about the sandbox turns it on.
-      env: { PATH: process.env['PATH'], HOME: this.stateDir, DSH_ACP_SANDBOX: 'off', ...options.env },
+      env: { PATH: process.env['PATH'], HOME: this.stateDir, DSH_ACP_SANDBOX: 'off', DSH_ACP_CODE_CACHE: codeCache, ...options.env },
     });
     this.child.stdin!.on('error', () => undefined);
     this.child.stdout!.on('data', (chunk: Buffer) => this.#read(chunk));

@@ -198,7 +198,7 @@ t.test('every flag and variable that the documentation names exists', async (t) 
     '--login',
     '--key-stdin',
   ]);
-  const variables = new Set([...keyNames.map((name) => `DSH_ACP_${name.toUpperCase()}`), 'DSH_ACP_CONFIG']);
+  const variables = new Set([...keyNames.map((name) => `DSH_ACP_${name.toUpperCase()}`), 'DSH_ACP_CONFIG', 'DSH_ACP_CODE_CACHE']);
   // Contributors use flags of other programs, and the history names what may be gone.
   const others = ['CONTRIBUTING.md', 'CHANGELOG.md'];
   for (const page of [...pages.filter((one) => !others.includes(one)), 'examples/coding-tasks/README.md']) {

@@ -15,27 +15,31 @@ import { sessionWorkspace } from './session-workspace.ts';
 
 export const forkMethod = 'session/fork';
 
-const pairs = z.array(z.object({ name: z.string(), value: z.string() })).nullable();
+const pairs = z.lazy(() => z.array(z.object({ name: z.string(), value: z.string() })).nullable());
 
 /** As the SDK takes them with the methods that it knows. */
-const mcpServer = z.union([
-  z.object({ type: z.enum(['http', 'sse']), name: z.string(), url: z.string(), headers: pairs }),
-  z.object({
-    type: z.literal('stdio').optional(),
-    name: z.string(),
-    command: z.string(),
-    args: z.array(z.string()).nullable(),
-    env: pairs,
-  }),
-]);
+const mcpServer = z.lazy(() =>
+  z.union([
+    z.object({ type: z.enum(['http', 'sse']), name: z.string(), url: z.string(), headers: pairs }),
+    z.object({
+      type: z.literal('stdio').optional(),
+      name: z.string(),
+      command: z.string(),
+      args: z.array(z.string()).nullable(),
+      env: pairs,
+    }),
+  ]),
+);
 
-const paramsSchema = z.object({
-  sessionId: z.string(),
-  cwd: z.string(),
-  additionalDirectories: z.array(z.string()).nullable().exactOptional(),
-  mcpServers: z.array(mcpServer).nullable().exactOptional(),
-  _meta: z.record(z.string(), z.unknown()).nullable().exactOptional(),
-});
+const paramsSchema = z.lazy(() =>
+  z.object({
+    sessionId: z.string(),
+    cwd: z.string(),
+    additionalDirectories: z.array(z.string()).nullable().exactOptional(),
+    mcpServers: z.array(mcpServer).nullable().exactOptional(),
+    _meta: z.record(z.string(), z.unknown()).nullable().exactOptional(),
+  }),
+);
 
 type ForkSessionResponse = ResumeSessionResponse & { readonly sessionId: string };
 

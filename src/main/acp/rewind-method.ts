@@ -9,13 +9,15 @@ import { readParams } from './read-params.ts';
 
 export const rewindMethod = '_session/rewind';
 
-const paramsSchema = z.strictObject({
-  sessionId: z.string(),
-  messageId: z.string().min(1).max(128),
-  files: z.boolean().nullish(),
-  force: z.boolean().nullish(),
-  _meta: z.unknown().optional(),
-});
+const paramsSchema = z.lazy(() =>
+  z.strictObject({
+    sessionId: z.string(),
+    messageId: z.string().min(1).max(128),
+    files: z.boolean().nullish(),
+    force: z.boolean().nullish(),
+    _meta: z.unknown().optional(),
+  }),
+);
 
 /**
  * Answers behind the note.

@@ -17,26 +17,30 @@ const longestMessageId = 128;
 const meta = { _meta: z.unknown().optional() };
 
 /** Blocks as ACP has them, as far as they are looked at. */
-const contentBlock = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text'), text: z.string() }),
-  z.object({ type: z.literal('resource_link'), uri: z.string(), name: z.string() }),
-  z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string(), uri: z.string().nullish() }),
-  z.object({ type: z.literal('audio'), data: z.string(), mimeType: z.string() }),
-  z.object({
-    type: z.literal('resource'),
-    resource: z.union([
-      z.object({ uri: z.string(), text: z.string(), mimeType: z.string().nullish() }),
-      z.object({ uri: z.string(), blob: z.string(), mimeType: z.string().nullish() }),
-    ]),
-  }),
-]);
+const contentBlock = z.lazy(() =>
+  z.discriminatedUnion('type', [
+    z.object({ type: z.literal('text'), text: z.string() }),
+    z.object({ type: z.literal('resource_link'), uri: z.string(), name: z.string() }),
+    z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string(), uri: z.string().nullish() }),
+    z.object({ type: z.literal('audio'), data: z.string(), mimeType: z.string() }),
+    z.object({
+      type: z.literal('resource'),
+      resource: z.union([
+        z.object({ uri: z.string(), text: z.string(), mimeType: z.string().nullish() }),
+        z.object({ uri: z.string(), blob: z.string(), mimeType: z.string().nullish() }),
+      ]),
+    }),
+  ]),
+);
 
-const paramsSchema = z.strictObject({
-  sessionId: z.string(),
-  prompt: z.array(contentBlock),
-  messageId: z.string().min(1).max(longestMessageId).nullish(),
-  ...meta,
-});
+const paramsSchema = z.lazy(() =>
+  z.strictObject({
+    sessionId: z.string(),
+    prompt: z.array(contentBlock),
+    messageId: z.string().min(1).max(longestMessageId).nullish(),
+    ...meta,
+  }),
+);
 
 const refusals: Record<SteerRefusal, string> = {
   full: 'Too many messages wait for the next step of this turn; send it again later.',

@@ -3,10 +3,12 @@ import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { ModelConfig } from '../../shared/config.ts';
 import { orderlyExit, type Supervised } from '../../shared/supervised.ts';
+import { codeFolder } from '../code-store.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { KeyStore } from '../credentials/key-store.ts';
 import { serve } from '../server.ts';
 import { packageRoot, packageVersion } from './own-package.ts';
+import { findRipgrep } from './find-ripgrep.ts';
 import { ownLaunch } from './own-launch.ts';
 import { keyVariableOf } from './key-server.ts';
 import { terminalNotice } from './terminal-notice.ts';
@@ -27,6 +29,8 @@ export interface RunOptions {
   /** A person sits at stdin and gave no command. */
   readonly handStarted: boolean;
   readonly keys: KeyStore | undefined;
+  /** Keeps compiled code for the next start; absent where that has been done. */
+  readonly keepCode: (() => void) | undefined;
   /** Where the protocol is, when a supervisor holds stdio. */
   readonly supervised: Supervised | undefined;
 }
@@ -35,6 +39,7 @@ export async function runServer(loaded: LoadedConfig, options: RunOptions): Prom
   const { config } = loaded;
   const { keys } = options;
   const dist = join(packageRoot(), 'dist');
+  const compiled = codeFolder(process.env);
   if (options.handStarted) {
     process.stderr.write(terminalNotice(packageVersion(), join(dist, 'main', 'cli.js'), modelName(config.session.model)));
   }
@@ -45,7 +50,10 @@ export async function runServer(loaded: LoadedConfig, options: RunOptions): Prom
     withheldVariables: loaded.settings.filter(({ name }) => name === 'api_key_env').map(({ value }) => String(value)),
     credentials: { withKey: loaded.withKey, keys, keyVariable: keyVariableOf(loaded) },
     launch: ownLaunch(),
+    findRipgrep,
+    keepCode: options.keepCode,
     configDirectories: [
+      ...(compiled === undefined ? [] : [compiled]),
       ...(keys === undefined ? [] : [dirname(keys.path)]),
       ...(loaded.file === undefined ? [] : [dirname(loaded.file.path)]),
       ...loaded.settings.flatMap(({ name, value }) => (name === 'policy_file' && value !== undefined ? [String(value)] : [])),

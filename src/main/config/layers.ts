@@ -1,4 +1,5 @@
 /** Reads the places a setting can come from: the file, the environment, the command line. Nothing is merged here. */
+import { isAbsolute } from 'node:path';
 import { checkValue } from './check-value.ts';
 import { configError, nearest } from './config-error.ts';
 import { flagOf, placeOf, variableOf } from './key-spelling.ts';
@@ -26,6 +27,8 @@ export interface Surroundings {
 
 /** Variables with our prefix that are no setting of the table. */
 export const configFileVariable = 'DSH_ACP_CONFIG';
+/** Read before everything else, see `code-store.ts`. */
+const codeCacheVariable = 'DSH_ACP_CODE_CACHE';
 
 /** @throws ServerError CONFIG_INVALID for a value that does not fit its key */
 export function readFlags(flags: ReadonlyMap<KeyName, string>, around: Surroundings): Layer {
@@ -47,15 +50,24 @@ export function readEnvironment(around: Surroundings): Layer {
   const byVariable = new Map(keyNames.map((name) => [variableOf(name), name]));
   for (const [where, value] of Object.entries(around.env)) {
     if (!where.startsWith('DSH_ACP_') || where === configFileVariable) continue;
+    if (where === codeCacheVariable) {
+      checkCodeCache(value);
+      continue;
+    }
     const name = byVariable.get(where);
     if (name === undefined) {
-      const suggestion = nearest(where, [...byVariable.keys(), configFileVariable]);
+      const suggestion = nearest(where, [...byVariable.keys(), configFileVariable, codeCacheVariable]);
       throw configError({ key: where, expected: 'a variable that `dsh-acp config` lists', where: 'environment', suggestion });
     }
     if (value === undefined || value === '') continue;
     layer.set(name, { value: checkValue(name, { value, asText: true, where, baseDir: around.cwd }, around.home), source: 'env', where });
   }
   return layer;
+}
+
+function checkCodeCache(value = ''): void {
+  if (value === '' || value === 'off' || isAbsolute(value)) return;
+  throw configError({ key: codeCacheVariable, expected: '`off` or an absolute path', came: value, where: 'environment' });
 }
 
 function findKey(written: string): KeyName | undefined {

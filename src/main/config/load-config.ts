@@ -29,8 +29,8 @@ export interface ConfigRequest extends Surroundings {
   readonly cores: number;
   /** Of this package; the default of agent_version. */
   readonly version: string;
-  /** Absolute path of the ripgrep binary; `undefined` when it is not installed. */
-  readonly ripgrepPath: string | undefined;
+  /** Absolute path of the ripgrep binary; absent when it is not installed, or is looked for later. */
+  readonly ripgrepPath?: string | undefined;
   /** Looks for stored keys; absent where there are none. */
   readonly storedKey?: StoredKeyLookup;
 }

@@ -2,7 +2,7 @@
  * How piscina is set up for session threads.
  */
 import type { Piscina } from 'piscina';
-import { createCodeCache, type SessionThreadData } from '../../shared/code-cache.ts';
+import type { CodeCache, SessionThreadData } from '../../shared/code-cache.ts';
 import type { ServerConfig } from '../../shared/config.ts';
 import { placementFor } from './placement.ts';
 
@@ -10,9 +10,11 @@ import { placementFor } from './placement.ts';
 export function poolOptions({
   config,
   entryPath,
+  codeCache,
 }: {
   readonly config: ServerConfig;
   readonly entryPath: string;
+  readonly codeCache: CodeCache;
 }): ConstructorParameters<typeof Piscina>[0] {
   const shared = config.isolation === 'shared';
   return {
@@ -27,7 +29,7 @@ export function poolOptions({
     recordTiming: false,
     trackUnmanagedFds: true,
     env: threadEnvironment(),
-    workerData: { codeCache: createCodeCache() } satisfies SessionThreadData,
+    workerData: { codeCache } satisfies SessionThreadData,
     // A late, soft guard: most ways of filling a heap abort the process anyway, so sizes are bounded in code.
     resourceLimits: { maxOldGenerationSizeMb: shared ? 4096 : 1024, maxYoungGenerationSizeMb: shared ? 64 : 8 },
   };

@@ -14,7 +14,6 @@ import type { Diagnostics } from '../diagnostics.ts';
 import type { ServerCounters } from '../telemetry/server-counters.ts';
 import type { FrameWriter } from '../transport/frame-writer.ts';
 import { AttachedSession, type Departure } from './attached-session.ts';
-import { paceCompiler } from './compiler-pace.ts';
 import { Completions } from './completions.ts';
 import { endThreadChildren } from './end-thread-children.ts';
 import { hostBeside } from './host-beside.ts';
@@ -22,6 +21,7 @@ import { LostCalls } from './lost-calls.ts';
 import { spareTaskName } from './placement.ts';
 import { poolOptions } from './pool-options.ts';
 import { type ServerPlace, type SessionPlace, sessionTask } from './session-task.ts';
+import { ThreadCode } from './thread-code.ts';
 import { ThreadLane } from './thread-lane.ts';
 
 export interface SessionThreadsParts extends ServerPlace {
@@ -56,14 +56,14 @@ export class SessionThreads {
   /** Starts the pool; piscina is loaded here and not earlier, to keep `initialize` quick. */
   static async start(parts: SessionThreadsParts): Promise<SessionThreads> {
     const { Piscina } = await import('piscina');
-    paceCompiler();
-    return new SessionThreads(parts, new Piscina(poolOptions(parts)));
+    const code = new ThreadCode();
+    return new SessionThreads(parts, new Piscina(poolOptions({ ...parts, codeCache: code.slots })), code);
   }
 
-  private constructor(parts: SessionThreadsParts, pool: Piscina) {
+  private constructor(parts: SessionThreadsParts, pool: Piscina, code: ThreadCode) {
     this.#parts = parts;
     this.#pool = pool;
-    this.completions = new Completions((outcome) => parts.counters.turnEnded(outcome));
+    this.completions = new Completions(code.afterTurn((outcome) => parts.counters.turnEnded(outcome)));
     // A task that ends while the pool is being destroyed surfaces here; without a listener it would end the process.
     pool.on('error', (error: unknown) => parts.diagnostics.log('debug', `thread pool: ${String(error)}`));
     pool.on('workerCreate', () => this.#trackWorkers());

@@ -8,21 +8,23 @@ import { refusal } from './extension.ts';
 /** Far beyond anything that is meant, and well inside what numbers hold. */
 const most = 1e12;
 
-const count = z.int().min(1).max(most).optional();
+const count = z.lazy(() => z.int().min(1).max(most).optional());
 
 /** A deadline needs its offset from UTC: a time without one would mean something else on every machine. */
-export const budgetSchema = z
-  .strictObject({
-    deadline: z.iso.datetime({ offset: true, error: 'expected an ISO 8601 time with Z or an offset' }).optional(),
-    maxWallMs: count,
-    maxSteps: count,
-    maxToolCalls: count,
-    maxTokens: count,
-    maxCostUsd: z.number().positive().max(most).optional(),
-  })
-  .transform(
-    ({ deadline, ...limits }): Budget => ({ ...present(limits), ...(deadline === undefined ? {} : { deadline: Date.parse(deadline) }) }),
-  );
+export const budgetSchema = z.lazy(() =>
+  z
+    .strictObject({
+      deadline: z.iso.datetime({ offset: true, error: 'expected an ISO 8601 time with Z or an offset' }).optional(),
+      maxWallMs: count,
+      maxSteps: count,
+      maxToolCalls: count,
+      maxTokens: count,
+      maxCostUsd: z.number().positive().max(most).optional(),
+    })
+    .transform(
+      ({ deadline, ...limits }): Budget => ({ ...present(limits), ...(deadline === undefined ? {} : { deadline: Date.parse(deadline) }) }),
+    ),
+);
 
 /** @throws ServerError INVALID_PARAMS for a cost budget where nobody said what tokens cost: it could not be kept */
 export function refuseUnknownCost(budget: Budget | undefined, prices: Prices | undefined): void {

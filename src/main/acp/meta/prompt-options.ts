@@ -13,13 +13,15 @@ const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0
 
 export const traceparentSchema = z.string().regex(traceparentPattern, 'expected a traceparent of W3C trace context');
 
-const schema = z.strictObject({
-  budget: budgetSchema.optional(),
-  key: z.string().min(1).max(200).optional(),
-  messageId: z.string().min(1).max(128).optional(),
-  priority: z.int().min(-100).max(100).optional(),
-  traceparent: traceparentSchema.optional(),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    budget: budgetSchema.optional(),
+    key: z.string().min(1).max(200).optional(),
+    messageId: z.string().min(1).max(128).optional(),
+    priority: z.int().min(-100).max(100).optional(),
+    traceparent: traceparentSchema.optional(),
+  }),
+);
 
 /** @throws ServerError INVALID_PARAMS naming the member */
 export function promptOptions(params: WithMeta, content: readonly PromptBlock[], prices: Prices | undefined): PromptOptions {

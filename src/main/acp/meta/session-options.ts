@@ -23,41 +23,47 @@ const longestStored = 384 * 1024;
 const mostTools = 256;
 const deepest = 64;
 
-const modeSchema = z.enum(['ask', 'accept-edits', 'read-only', 'full-access', 'plan'] satisfies PermissionMode[]).optional();
+const modeSchema = z.lazy(() => z.enum(['ask', 'accept-edits', 'read-only', 'full-access', 'plan'] satisfies PermissionMode[]).optional());
 
-const samplingSchema = z.strictObject({
-  temperature: z.number().min(0).max(2).exactOptional(),
-  topP: z.number().min(0).max(1).exactOptional(),
-  seed: z.int().min(0).exactOptional(),
-});
+const samplingSchema = z.lazy(() =>
+  z.strictObject({
+    temperature: z.number().min(0).max(2).exactOptional(),
+    topP: z.number().min(0).max(1).exactOptional(),
+    seed: z.int().min(0).exactOptional(),
+  }),
+);
 
-const newSessionSchema = z.strictObject({
-  budget: budgetSchema.optional(),
-  policy: z.unknown().optional(),
-  persona: z
-    .string()
-    .refine((text) => text.trim() !== '' && Buffer.byteLength(text) <= longestPersona, `expected text of at most ${longestPersona} bytes`)
-    .optional(),
-  tools: z
-    .array(z.string().min(1).max(100))
-    .max(mostTools)
-    .refine((names) => new Set(names).size === names.length, 'expected every tool once')
-    .optional(),
-  outputSchema: z
-    .record(z.string(), z.unknown())
-    .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= longestSchema, `expected a schema of at most ${longestSchema} bytes`)
-    .optional(),
-  depth: z.int().min(0).max(deepest).optional(),
-  maxDepth: z.int().min(0).max(deepest).optional(),
-  sampling: samplingSchema.optional(),
-  mode: modeSchema,
-  env: environmentSchema.optional(),
-});
+const newSessionSchema = z.lazy(() =>
+  z.strictObject({
+    budget: budgetSchema.optional(),
+    policy: z.unknown().optional(),
+    persona: z
+      .string()
+      .refine((text) => text.trim() !== '' && Buffer.byteLength(text) <= longestPersona, `expected text of at most ${longestPersona} bytes`)
+      .optional(),
+    tools: z
+      .array(z.string().min(1).max(100))
+      .max(mostTools)
+      .refine((names) => new Set(names).size === names.length, 'expected every tool once')
+      .optional(),
+    outputSchema: z
+      .record(z.string(), z.unknown())
+      .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= longestSchema, `expected a schema of at most ${longestSchema} bytes`)
+      .optional(),
+    depth: z.int().min(0).max(deepest).optional(),
+    maxDepth: z.int().min(0).max(deepest).optional(),
+    sampling: samplingSchema.optional(),
+    mode: modeSchema,
+    env: environmentSchema.optional(),
+  }),
+);
 
 /** Kept in the log of the session: a change would make two truths of it. */
 const fixed = ['budget', 'policy', 'persona', 'tools', 'outputSchema', 'depth', 'maxDepth', 'sampling'];
 
-const openSessionSchema = z.strictObject({ mode: modeSchema, env: environmentSchema.optional(), readOnly: z.boolean().optional() });
+const openSessionSchema = z.lazy(() =>
+  z.strictObject({ mode: modeSchema, env: environmentSchema.optional(), readOnly: z.boolean().optional() }),
+);
 
 interface SessionFacts extends Pick<SessionSettings, 'prices' | 'subagents'>, Pick<SessionWorkspace, 'mcpServers'> {
   /** Whether there is the tool that asks the person. */
