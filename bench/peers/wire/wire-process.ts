@@ -1,0 +1,28 @@
+/** The model server of the comparison, as its own process. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { WireStats } from './wire-server.ts';
+
+export interface WireProcess {
+  /** Without a path. */
+  readonly origin: string;
+  stats(): Promise<WireStats>;
+  close(): Promise<void>;
+}
+
+export async function startWireProcess(): Promise<WireProcess> {
+  const script = fileURLToPath(new URL('./wire-server-main.js', import.meta.url));
+  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const [line] = await once(child.stdout, 'data');
+  const { origin } = JSON.parse(String(line)) as { readonly origin: string };
+  return {
+    origin,
+    stats: async () => (await (await fetch(`${origin}/control/stats`)).json()) as WireStats,
+    close: async () => {
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
