@@ -63,6 +63,8 @@ export interface PeerRow {
     readonly firstToken: number;
     readonly initialize: number;
   };
+  /** What it sends to the model for each prompt in a warm round, and how often it asks for itself (titles, memory); medians. */
+  readonly toModel?: { readonly kbPerPrompt: number; readonly ownPerPrompt: number };
   /** Texts that came wrong or not at all. */
   readonly wrong: number;
 }

@@ -14,6 +14,10 @@ export interface AgentRound {
   readonly firstTokenMs: { readonly p50: number; readonly p99: number };
   /** Microseconds for each token that was ordered, of the whole process tree. */
   readonly cpuUs: number;
+  /** What it has sent to the model for each prompt, with what it asked for itself. */
+  readonly kbPerPrompt: number;
+  /** Requests for itself, for each prompt. */
+  readonly ownPerPrompt: number;
   /** Sessions whose text was not the ordered one, or whose prompt ended otherwise than it should. */
   readonly wrong: number;
   /** What the first of them was given instead. */
@@ -31,6 +35,7 @@ export async function agentRound(
   sessions: readonly string[],
   { order, model }: { readonly order: Order; readonly model: WireProcess },
 ): Promise<AgentRound> {
+  const before = await model.stats();
   const cpuBefore = agent.tree.cpuMs();
   const start = performance.now();
   const text = orderText(order);
@@ -38,6 +43,7 @@ export async function agentRound(
   const totalMs = performance.now() - start;
   if (ends.every((end) => end instanceof Error)) throw new Error(`no prompt was answered: ${(ends[0] as Error).message}`);
   const cpuMs = (await untilQuiet(agent, model)) - cpuBefore;
+  const after = await model.stats();
   const expected = numberedWords(order.tokens).join('');
   const wrong = sessions.filter((session, index) => ends[index] !== 'end_turn' || agent.heard(session)?.text !== expected);
   const firsts = sessions.map((session) => (agent.heard(session)?.firstAt ?? Number.NaN) - start).filter((ms) => !Number.isNaN(ms));
@@ -45,6 +51,8 @@ export async function agentRound(
     totalMs,
     firstTokenMs: { p50: percentile(firsts, 50), p99: percentile(firsts, 99) },
     cpuUs: (cpuMs * 1000) / (sessions.length * order.tokens),
+    kbPerPrompt: (after.bytesRead - before.bytesRead) / 1024 / sessions.length,
+    ownPerPrompt: (after.own - before.own) / sessions.length,
     wrong: wrong.length,
     ...(wrong[0] === undefined ? {} : { instead: insteadOf(agent.heard(wrong[0])?.text, ends[sessions.indexOf(wrong[0])]) }),
   };

@@ -34,17 +34,28 @@ export interface Dropped {
 export interface ContestPlan {
   readonly sessions: number;
   readonly tokens: number;
-  /** Warm rounds of each load; fewer when they are slow. */
+  /** Warm rounds as fast as it comes; fewer when they are slow. */
   readonly rounds: number;
+  readonly pacedRounds: number;
   /** How often each is started for the time of `initialize` alone. */
   readonly extraStarts: number;
   /** Which of them begins. */
   readonly shift: number;
 }
 
-/** A round longer than this is not repeated, and the series ends once it has taken three times as long. */
+/** A round longer than this is not repeated. */
 const slowRoundMs = 10_000;
+/** After a cold round longer than this there is no warm one: it is taken for both. */
+const slowColdMs = 15_000;
+/** Paced rounds are not repeated once they have taken so long together. */
+const longestPacedMs = 6000;
 const pacedMs = 5;
+
+interface Series {
+  readonly order: Order;
+  readonly most: number;
+  readonly untilMs: number;
+}
 
 class Entrant {
   readonly contestant: Contestant;
@@ -109,8 +120,8 @@ async function runAll(entrants: readonly Entrant[], plan: ContestPlan, model: Wi
       const { running, sessions } = entrant;
       entrant[into].push(await agentRound(running, sessions, { order, model }));
     });
-  const series = async (into: 'fast' | 'paced', order: Order): Promise<void> => {
-    for (let spent = 0, count = 0; count < plan.rounds && spent < 3 * slowRoundMs; count += 1) {
+  const series = async (into: 'fast' | 'paced', { order, most, untilMs }: Series): Promise<void> => {
+    for (let spent = 0, count = 0; count < most && spent < untilMs; count += 1) {
       const longest = await round(into, order);
       if (longest > slowRoundMs) return;
       spent += longest;
@@ -129,9 +140,10 @@ async function runAll(entrants: readonly Entrant[], plan: ContestPlan, model: Wi
     await untilQuiet(entrant.running, model);
     entrant.pssMb.open = entrant.running.tree.pssMb();
   });
-  await round('cold', { tokens, delayMs: 0 });
-  await series('fast', { tokens, delayMs: 0 });
-  await series('paced', { tokens, delayMs: pacedMs });
+  const fast = { tokens, delayMs: 0 };
+  if ((await round('cold', fast)) > slowColdMs) for (const entrant of entrants) entrant.fast.push(...entrant.cold);
+  else await series('fast', { order: fast, most: plan.rounds, untilMs: Number.POSITIVE_INFINITY });
+  await series('paced', { order: { tokens, delayMs: pacedMs }, most: plan.pacedRounds, untilMs: longestPacedMs });
   await each('memory', async (entrant) => {
     entrant.pssMb.after = entrant.running.tree.pssMb();
   });

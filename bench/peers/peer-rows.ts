@@ -52,6 +52,10 @@ function rowOf(measured: Measured, { sessions, tokens, delayMs, rounds, ours, ou
       firstToken: ratio(({ firstTokenMs }) => firstTokenMs.p50),
       initialize: medianRatio(initializeMs, ours.initializeMs),
     },
+    toModel: {
+      kbPerPrompt: median(rounds.map(({ kbPerPrompt }) => kbPerPrompt)),
+      ownPerPrompt: median(rounds.map(({ ownPerPrompt }) => ownPerPrompt)),
+    },
     wrong: wrongIn(measured),
   };
 }

@@ -17,6 +17,7 @@ const columns = [
   { head: '1st p50/99', width: 17 },
   { head: 'cancel', width: 9 },
   { head: 'exit', width: 6 },
+  { head: 'KB (+own)', width: 12 },
 ] as const;
 
 export function peersHead(): string {
@@ -25,7 +26,7 @@ export function peersHead(): string {
 
 export function peersLine([fast, paced]: readonly PeerRow[]): string {
   if (fast === undefined || paced === undefined) return '';
-  const { toOurs, pssMb, newSessionMs, cancelMs, exitMs } = paced;
+  const { toOurs, pssMb, newSessionMs, cancelMs, exitMs, toModel } = paced;
   return line([
     fast.agent,
     String(fast.sessions),
@@ -40,6 +41,7 @@ export function peersLine([fast, paced]: readonly PeerRow[]): string {
     `${paced.firstTokenMs.p50.toFixed(0)}/${paced.firstTokenMs.p99.toFixed(0)}${times(paced.toOurs.firstToken)}`,
     cancelMs === undefined ? '–' : `${cancelMs.p50.toFixed(0)}/${cancelMs.max.toFixed(0)}`,
     exitMs >= exitLimitMs ? `>${exitLimitMs / 1000} s` : exitMs.toFixed(0),
+    toModel === undefined ? '' : `${toModel.kbPerPrompt.toFixed(0)} (+${toModel.ownPerPrompt.toFixed(1)})`,
   ]);
 }
 

@@ -4,6 +4,7 @@
  * A process belongs to the tree once it was seen below the root or carries the tree's mark in its environment, and then for as long as it
  * lives: one whose parent ends is not lost. An agent leads a process group of its own, so a signal meant for the bench does not reach it.
  */
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { markedProcesses, signalGroup, signalProcess } from '../../src/shared/process-table.ts';
@@ -27,15 +28,17 @@ const msPerTick = 10;
 /** Trees that were not ended yet: what the bench must not leave behind. */
 const living = new Set<ProcessTree>();
 
+/** In the mark of every tree of this process, so that another one can end them should this one be killed. */
+export const runMark = `dsh-acp-bench-${randomUUID()}`;
+
 export class ProcessTree {
-  readonly mark: string;
+  readonly mark = `${runMark}/${randomUUID()}`;
   readonly #roots: number[] = [];
   /** Start times by number. */
   readonly #members = new Map<number, string>();
   #mostProcesses = 0;
 
-  constructor(mark: string) {
-    this.mark = mark;
+  constructor() {
     living.add(this);
   }
 
@@ -120,6 +123,11 @@ export class ProcessTree {
 /** At once, for the moment before the bench itself must go. */
 export function killAllTreesNow(): void {
   for (const tree of living) tree.killNow();
+}
+
+/** Kills what carries the mark of a bench that is gone. */
+export function killMarked(mark: string): void {
+  for (const { pid } of markedProcesses(mark)) signalProcess(pid, 'SIGKILL');
 }
 
 function processRows(): Row[] {

@@ -1,5 +1,4 @@
 /** An agent that runs, whoever wrote it: one process for all sessions, or a process for each. */
-import { randomUUID } from 'node:crypto';
 import { AcpClient, type AgentCommand, type Heard } from './acp-client.ts';
 import { ProcessTree } from './process-tree.ts';
 
@@ -30,11 +29,11 @@ export interface RunningAgent {
 }
 
 /** An agent that has not ended by then does not end. */
-export const exitLimitMs = 5000;
+export const exitLimitMs = 3000;
 
 /** Starts it; rejects, with nothing left, when it does not answer `initialize`. */
 export async function startAgent(command: AgentCommand, folders: AgentFolders): Promise<RunningAgent> {
-  const tree = new ProcessTree(randomUUID());
+  const tree = new ProcessTree();
   try {
     return await OneProcess.start(command, folders, tree);
   } catch (error) {
@@ -100,7 +99,7 @@ class OneProcess implements RunningAgent {
 
 /** A process of the same agent for each session; the first one is started at once. */
 export async function startProcessPerSession(command: AgentCommand, folders: AgentFolders): Promise<RunningAgent> {
-  const tree = new ProcessTree(randomUUID());
+  const tree = new ProcessTree();
   const start = (): Promise<OneProcess> => OneProcess.start(command, folders, tree);
   try {
     return new ProcessPerSession(await start(), start, tree);

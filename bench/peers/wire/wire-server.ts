@@ -1,6 +1,6 @@
 /**
  * The model server of the comparison, on loopback: the same words at the same pace on three wires. `GET /control/stats` says what it was
- * asked, `POST /control/reset` begins to count anew.
+ * asked.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -17,6 +17,8 @@ export interface WireStats {
   readonly own: number;
   readonly activeStreams: number;
   readonly tokensSent: number;
+  /** Of the bodies of all requests: what each agent sends beside the prompt. */
+  readonly bytesRead: number;
 }
 
 /** What a request without an order is answered. */
@@ -29,6 +31,7 @@ export class WireServer {
   #own = 0;
   #active = 0;
   #tokens = 0;
+  #bytes = 0;
 
   private constructor() {
     this.#server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (request, response) => this.#serve(request, response));
@@ -47,7 +50,7 @@ export class WireServer {
   }
 
   get stats(): WireStats {
-    return { ordered: this.#ordered, own: this.#own, activeStreams: this.#active, tokensSent: this.#tokens };
+    return { ordered: this.#ordered, own: this.#own, activeStreams: this.#active, tokensSent: this.#tokens, bytesRead: this.#bytes };
   }
 
   async close(): Promise<void> {
@@ -60,7 +63,10 @@ export class WireServer {
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const pieces: Buffer[] = [];
-    request.on('data', (bytes: Buffer) => pieces.push(bytes));
+    request.on('data', (bytes: Buffer) => {
+      this.#bytes += bytes.length;
+      pieces.push(bytes);
+    });
     request.on('end', () => {
       const path = request.url ?? '';
       const text = Buffer.concat(pieces).toString('utf8');
@@ -76,12 +82,7 @@ export class WireServer {
 
   #answerOther(path: string, response: ServerResponse): void {
     if (path === '/control/stats') json(response, JSON.stringify(this.stats));
-    else if (path === '/control/reset') {
-      this.#ordered = 0;
-      this.#own = 0;
-      this.#tokens = 0;
-      json(response, '{}');
-    } else if (path.includes(':countTokens')) json(response, '{"totalTokens":100}');
+    else if (path.includes(':countTokens')) json(response, '{"totalTokens":100}');
     else if (path.split('?')[0]?.endsWith('/models')) json(response, '{"object":"list","data":[{"id":"local-model","object":"model"}]}');
     else json(response, '{"error":{"message":"no such path"}}', 404);
   }

@@ -8,7 +8,7 @@ import { readPeersOptions } from '../../../bench/peers/peers-options.ts';
 const size = { sessions: 10, tokens: 200 };
 
 function round(totalMs: number, cpuUs: number, more: Partial<AgentRound> = {}): AgentRound {
-  return { totalMs, cpuUs, firstTokenMs: { p50: totalMs / 10, p99: totalMs / 5 }, wrong: 0, ...more };
+  return { totalMs, cpuUs, firstTokenMs: { p50: totalMs / 10, p99: totalMs / 5 }, kbPerPrompt: 30, ownPerPrompt: 0.5, wrong: 0, ...more };
 }
 
 function measured(agent: string, more: Partial<Measured> = {}): Measured {
@@ -55,7 +55,15 @@ t.test('a quotient is the median over pairs of rounds, so a disturbance of both 
     newSessionMs: { p50: 2, p99: 30 },
     toOurs: { total: 3, cpu: 4, memory: 3.5, firstToken: 3, initialize: 4 },
   });
-  t.match(paced, { delayMs: 5, totalMs: [2000], toOurs: { total: 2, cpu: 4 }, cancelMs: { p50: 5, max: 8 }, exitMs: 20, wrong: 0 });
+  t.match(paced, {
+    delayMs: 5,
+    totalMs: [2000],
+    toOurs: { total: 2, cpu: 4 },
+    cancelMs: { p50: 5, max: 8 },
+    exitMs: 20,
+    toModel: { kbPerPrompt: 30, ownPerPrompt: 0.5 },
+    wrong: 0,
+  });
 });
 
 t.test('wrong texts of all rounds are counted, and the first one is shown', async (t) => {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { killAllTreesNow, markVariable, ProcessTree } from '../../../bench/peers/process-tree.ts';
+import { killAllTreesNow, killMarked, markVariable, ProcessTree, runMark } from '../../../bench/peers/process-tree.ts';
 import { isAlive } from '../../support/subagent-rig.ts';
 
 /** A shell with a child in a group of its own that ignores SIGTERM, and one that its parent has left behind. Gives their numbers. */
@@ -20,8 +20,12 @@ async function family(tree: ProcessTree): Promise<number[]> {
   return text.trim().split('\n').map(Number);
 }
 
+async function gone(pids: readonly number[]): Promise<void> {
+  for (const deadline = performance.now() + 5000; pids.some(isAlive) && performance.now() < deadline; ) await sleep(5);
+}
+
 t.test('everything that an agent has started counts, and is ended', async (t) => {
-  const tree = new ProcessTree(`bench-test-${process.pid}-a`);
+  const tree = new ProcessTree();
   const pids = await family(tree);
   t.same(new Set(tree.pids()), new Set(pids));
   t.ok(tree.pssMb() > 0);
@@ -32,10 +36,19 @@ t.test('everything that an agent has started counts, and is ended', async (t) =>
 });
 
 t.test('at once, too, as when the bench is interrupted', async (t) => {
-  const tree = new ProcessTree(`bench-test-${process.pid}-b`);
+  const tree = new ProcessTree();
   const pids = await family(tree);
   killAllTreesNow();
-  for (const deadline = performance.now() + 5000; pids.some(isAlive) && performance.now() < deadline; ) await sleep(5);
+  await gone(pids);
+  t.same(pids.filter(isAlive), []);
+  await tree.end();
+});
+
+t.test('another process ends them, should the bench itself be killed', async (t) => {
+  const tree = new ProcessTree();
+  const pids = await family(tree);
+  killMarked(runMark);
+  await gone(pids);
   t.same(pids.filter(isAlive), []);
   await tree.end();
 });
