@@ -161,6 +161,8 @@ export interface ServerConfig {
   readonly supervise: boolean;
   /** Within a minute. */
   readonly maxRestarts: number;
+  /** Milliseconds; `0` for never. A server below a supervisor that gives no sign of life for so long is killed. */
+  readonly stuckServerMs: number;
   /** Base URL of an OTLP/HTTP collector; `undefined` exports nothing. */
   readonly otlpEndpoint: string | undefined;
   readonly session: SessionSettings;

@@ -10,24 +10,34 @@ export const orderlyExit = 86;
 /** What a supervisor adds to the `_meta` of a request under this name, a server below one believes. No client's word for it is passed on. */
 export const supervisorMeta = 'dsh-acp/supervisor';
 
+/** How the server gives its supervisor signs of life. */
+export interface Beat {
+  readonly fd: number;
+  readonly everyMs: number;
+}
+
 export interface Supervised {
   readonly fd: number;
+  /** Absent where nobody looks for them. */
+  readonly beat?: Beat | undefined;
   readonly restarts: number;
   /** What every child of the server carries in its environment, so that none outlives it. */
   readonly mark: string;
 }
 
 /** The reverse of {@link takeSupervised}. */
-export function supervisedWord({ fd, restarts, mark }: Supervised): string {
-  return `${fd}:${restarts}:${mark}`;
+export function supervisedWord({ fd, beat, restarts, mark }: Supervised): string {
+  return `${fd}:${beat?.fd ?? 0}:${beat?.everyMs ?? 0}:${restarts}:${mark}`;
 }
 
 /** Takes the word out of the environment, so that no child of the server believes it. */
 export function takeSupervised(env: NodeJS.ProcessEnv): Supervised | undefined {
   const word = env[supervisedVariable];
   delete env[supervisedVariable];
-  const match = /^(\d{1,3}):(\d{1,6}):([0-9a-f-]{36})$/.exec(word ?? '');
-  return match?.[3] === undefined ? undefined : { fd: Number(match[1]), restarts: Number(match[2]), mark: match[3] };
+  const [, fd, beatFd, everyMs, restarts, mark] = /^(\d{1,3}):(\d{1,3}):(\d{1,8}):(\d{1,6}):([0-9a-f-]{36})$/.exec(word ?? '') ?? [];
+  if (mark === undefined) return undefined;
+  const beat = everyMs === '0' ? undefined : { fd: Number(beatFd), everyMs: Number(everyMs) };
+  return { fd: Number(fd), beat, restarts: Number(restarts), mark };
 }
 
 /** The id that a session to be made shall have, where the supervisor gives one; a first try may have left such a session. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
+import { fileAppears } from '../support/file-appears.ts';
 import { type FaultRig, FaultServer, faultTest, logPath, readEvents } from '../support/invariants.ts';
 import { callIds, statusesOfCall, updatesOfCall } from '../support/started-server.ts';
 import { cliPath, type Frame } from '../support/server-process.ts';
@@ -156,6 +157,21 @@ void faultTest(
     t.notOk(existsSync(join(dir, 'cancelled')));
   },
 );
+
+void faultTest('fault 6: a server whose main thread stands still is killed and started again, and the session goes on', async (t, rig) => {
+  const server = await supervised(rig, ['--stuck-server-ms', '1500']);
+  const session = await server.newSession(rig.dir);
+  const began = join(rig.dir, 'began');
+  const prompt = server.startPrompt(session, `run echo x >> count && touch ${began} && sleep 30`);
+  await fileAppears(began);
+  process.kill(serverPid(server), 'SIGSTOP');
+  const waiting = server.startPrompt(session, 'say later');
+  const { error } = await server.response(prompt);
+  t.match(error, { code: -31020, message: /did not react for 2 s and was ended/ });
+  t.match(await server.response(waiting), { result: { stopReason: 'end_turn' } }, 'what no process had read is run');
+  t.equal(readFileSync(join(rig.dir, 'count'), 'utf8'), 'x\n', 'nothing ran twice');
+  t.match(server.stderr, 'the server process did not react for 2 s and was ended; it is started again');
+});
 
 void faultTest('a server that dies too often stays dead, and what waits is answered', async (t, rig) => {
   const server = await supervised(rig, ['--max-restarts', '1']);

@@ -44,6 +44,8 @@ export class Judge {
   /** The last prompt of which each session has shown something. */
   readonly #front = new Map<number, number>();
   readonly #order = new Map<string, number>();
+  /** By load: what it, or a turn that it overlapped, has shown. */
+  readonly #shownWhileLoading = new Map<number, Set<string>>();
   #clock = 0;
   /** The client has gone: prompts are answered at once then, and their turns end behind that. */
   #isEnded = false;
@@ -126,10 +128,12 @@ export class Judge {
     const session = this.#sessionOf.get(sessionId);
     if (session === undefined) return this.#complain(`an update of an unknown session ${sessionId}`);
     const text = JSON.stringify(update).replaceAll('\\n', ' ');
-    const isReplay = [...this.open.values()].some((asked) => asked.session === session && asked.kind === 'load');
+    const loads = [...this.open].filter(([, asked]) => asked.session === session && asked.kind === 'load').map(([id]) => id);
+    const isReplay = loads.length > 0;
     const kind: string = update.sessionUpdate;
     for (const [tag, owner] of text.matchAll(/\bS(\d+)P\d+/g)) {
       if (Number(owner) !== session) this.#complain(`session ${session} shows ${tag}`);
+      for (const load of loads) this.#shownWhileLoading.set(load, (this.#shownWhileLoading.get(load) ?? new Set()).add(tag));
       if (isReplay) continue;
       if (kind === 'agent_message_chunk' || kind === 'agent_thought_chunk' || kind === 'tool_call') this.#live(session, tag);
     }
@@ -225,6 +229,9 @@ export class Judge {
     }
     this.open.delete(id);
     this.#answered.add(id);
+    // A load that was refused has shown nothing: it was a turn of the session that did.
+    if (error !== undefined) for (const tag of this.#shownWhileLoading.get(id) ?? []) this.seen.add(tag);
+    this.#shownWhileLoading.delete(id);
     if (error?.code === 'INTERNAL') this.#complain(`the request ${id} failed with INTERNAL: ${error.message}`);
     if (asked.kind !== 'prompt' && asked.kind !== 'steer') return;
     if (asked.kind === 'prompt') this.#ended(asked, result?.stopReason ?? String(error?.code));

@@ -22,4 +22,5 @@ export const onceFailed: readonly (readonly [seed: number, what: string])[] = [
   [10234, 'a program was asked for a permission behind the end of the turn'],
   [12980, 'a look at a directory that a dead server had begun'],
   [12984, 'that look kept every later server waiting'],
+  [19843, 'what a turn showed while a load of its session was refused was taken for part of the load'],
 ];

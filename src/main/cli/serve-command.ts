@@ -7,6 +7,7 @@ import { codeFolder } from '../code-store.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { KeyStore } from '../credentials/key-store.ts';
 import { serve } from '../server.ts';
+import { beatToSupervisor } from '../supervisor/server-beat.ts';
 import { packageRoot, packageVersion } from './own-package.ts';
 import { findRipgrep } from './find-ripgrep.ts';
 import { ownLaunch } from './own-launch.ts';
@@ -65,6 +66,7 @@ export async function runServer(loaded: LoadedConfig, options: RunOptions): Prom
 
 function protocol(supervised: Supervised | undefined): Pick<Parameters<typeof serve>[1], 'input' | 'socket' | 'supervised'> {
   if (supervised === undefined) return { input: process.stdin };
+  if (supervised.beat !== undefined) beatToSupervisor(supervised.beat);
   // Half open: the last answers leave after the end of the input.
   const socket = new Socket({ fd: supervised.fd, readable: true, writable: true, allowHalfOpen: true });
   return { input: socket, socket, supervised };

@@ -9,7 +9,12 @@ export async function runSupervised({ config }: LoadedConfig): Promise<number> {
   const code = await supervise({
     input: process.stdin,
     output,
-    server: { command: process.execPath, args: [...process.execArgv, ...process.argv.slice(1)], env: process.env },
+    server: {
+      command: process.execPath,
+      args: [...process.execArgv, ...process.argv.slice(1)],
+      env: process.env,
+      stuckAfterMs: config.stuckServerMs,
+    },
     maxFrameBytes: config.maxFrameBytes,
     maxRestarts: config.maxRestarts,
     shutdownGraceMs: config.shutdownGraceMs,

@@ -157,6 +157,7 @@ function toServerConfig(
     otlpEndpoint: all.otlp_endpoint,
     supervise: need('supervise') === 'on',
     maxRestarts: need('max_restarts'),
+    stuckServerMs: need('stuck_server_ms'),
     session: {
       profile,
       model: choice.model,

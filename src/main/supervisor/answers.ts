@@ -11,21 +11,30 @@ const mostTries = 3;
 
 /** The answer that a request gets now that its process has died; `undefined` for one that is asked again. */
 export function answerAtDeath(request: OpenRequest, end: ChildEnd): string | undefined {
-  if (request.cancelled) {
-    if (request.method === 'session/prompt') return resultLine(request.id, { stopReason: 'cancelled' });
-    return errorLine(request.id, 'REQUEST_CANCELLED', 'The request was cancelled, and the server process ended before it was done.');
-  }
+  if (request.cancelled) return cancelledAnswer(request);
   const { tries, line, repeatable, shown } = request;
   const safe = tries === 0 || (repeatable && !shown && tries < mostTries);
   return safe && line !== undefined ? undefined : restartError(request, wordsOf(end));
 }
 
+/** The client wants it ended, and no process of now has it. */
+export function cancelledAnswer({ id, method }: OpenRequest): string {
+  if (method === 'session/prompt') return resultLine(id, { stopReason: 'cancelled' });
+  return errorLine(id, 'REQUEST_CANCELLED', 'The request was cancelled before a server process had done it.');
+}
+
 /** The server was started again, and its log says that the turn began and did not end. */
-export function cutTurnError(request: OpenRequest, error: unknown): string {
+export function cutTurnAnswer(request: OpenRequest, error: unknown): string {
+  if (request.cancelled) return cancelledAnswer(request);
   const data = member(error, 'data');
   // `stored` speaks of the client's own key.
   const { stored: _stored, ...known } = isPlain(data) ? (data as JsonObject) : {};
-  return restartError(request, 'ended', known);
+  return restartError(request, request.end === undefined ? 'ended' : wordsOf(request.end), known);
+}
+
+/** More waits for sessions that are being opened again than is kept. */
+export function notKeptError({ id }: OpenRequest): string {
+  return errorLine(id, 'SERVER_RESTARTED', 'The server process was started again, and too much waits until its sessions are open.');
 }
 
 /** No process will come that could answer. */
@@ -43,7 +52,8 @@ export function doubleError(id: unknown): string {
   return errorLine(id, 'INVALID_REQUEST', 'Invalid request: a request with this id is still open.');
 }
 
-export function wordsOf({ code, signal }: ChildEnd): string {
+export function wordsOf({ code, signal, silentMs }: ChildEnd): string {
+  if (silentMs !== undefined) return `did not react for ${Math.round(silentMs / 1000)} s and was ended`;
   return signal === null ? `ended with code ${String(code)}` : `was ended by ${signal}`;
 }
 

@@ -2,6 +2,7 @@
  * What the client has asked and not been answered: enough to ask it again, or to answer it, when the server process dies.
  */
 import { idKey, type LooseFrame } from './frames.ts';
+import type { ChildEnd } from './server-child.ts';
 
 export interface OpenRequest {
   /** As it came: it is echoed with its type. */
@@ -20,6 +21,10 @@ export interface OpenRequest {
   readonly madeId?: string;
   /** How many processes have been given it. */
   tries: number;
+  /** The process of now has been given it. */
+  handed: boolean;
+  /** How the last process ended that had been given it. */
+  end: ChildEnd | undefined;
   /** The client wants it ended. */
   cancelled: boolean;
   /** Something has been shown that asking again would show twice. */
@@ -50,9 +55,18 @@ export class OpenRequests {
   /** Call only for an id that is not open. */
   add(request: NewRequest): OpenRequest {
     const line = this.#kept + request.line.length <= mostKept ? request.line : undefined;
-    const open: OpenRequest = { ...request, line, tries: 0, cancelled: false, shown: false };
-    this.restore(open);
+    const open: OpenRequest = { ...request, line, tries: 0, handed: false, end: undefined, cancelled: false, shown: false };
+    const key = idKey(request.id);
+    if (key === undefined) return open;
+    this.#byId.set(key, open);
+    this.#kept += open.line?.length ?? 0;
+    if (open.method === 'session/load' && open.sessionId !== undefined) this.#loads.set(open.sessionId, open);
     return open;
+  }
+
+  /** False for one that was answered meanwhile. */
+  isOpen(request: OpenRequest): boolean {
+    return this.#byId.get(idKey(request.id) ?? '') === request;
   }
 
   /** Takes the request that a response answers out of the list; `undefined` when there is none. */
@@ -63,17 +77,18 @@ export class OpenRequests {
     return request;
   }
 
-  /** `session/cancel`: ends every prompt of the session. */
-  cancelSession(sessionId: unknown): void {
-    for (const request of this.#byId.values()) {
-      if (request.method === 'session/prompt' && request.sessionId === sessionId) request.cancelled = true;
-    }
+  /** `session/cancel`: ends every prompt of the session. Gives those that no process of now has. */
+  cancelSession(sessionId: unknown): OpenRequest[] {
+    const prompts = this.all().filter((request) => request.method === 'session/prompt' && request.sessionId === sessionId);
+    for (const request of prompts) request.cancelled = true;
+    return prompts.filter(({ handed }) => !handed);
   }
 
-  /** `$/cancel_request`. */
-  cancelRequest(id: unknown): void {
+  /** `$/cancel_request`. Gives the request where no process of now has it. */
+  cancelRequest(id: unknown): OpenRequest | undefined {
     const request = this.#byId.get(idKey(id) ?? '');
     if (request !== undefined) request.cancelled = true;
+    return request?.handed === false ? request : undefined;
   }
 
   /** These whole lines go to the client: notes which loads they begin to show. Costs nothing while there is no load. */
@@ -81,22 +96,9 @@ export class OpenRequests {
     for (const [sessionId, request] of this.#loads) if (!request.shown && lines.includes(sessionId)) request.shown = true;
   }
 
-  /** All of them, in the order in which they came; the list is empty afterwards. */
-  takeAll(): OpenRequest[] {
-    const all = [...this.#byId.values()];
-    this.#byId.clear();
-    this.#loads.clear();
-    this.#kept = 0;
-    return all;
-  }
-
-  /** Puts one back that is asked again. */
-  restore(request: OpenRequest): void {
-    const key = idKey(request.id);
-    if (key === undefined) return;
-    this.#byId.set(key, request);
-    this.#kept += request.line?.length ?? 0;
-    if (request.method === 'session/load' && request.sessionId !== undefined) this.#loads.set(request.sessionId, request);
+  /** In the order in which they came. */
+  all(): OpenRequest[] {
+    return [...this.#byId.values()];
   }
 
   #forget(key: string, request: OpenRequest): void {

@@ -7,16 +7,21 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { markedProcesses, signalProcess } from '../../shared/process-table.ts';
 import { orderlyExit, supervisedVariable, supervisedWord } from '../../shared/supervised.ts';
+import { SilenceWatch } from './silence-watch.ts';
 
 export interface ChildEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** Set where we ended it, since it had given no sign of life for so long. */
+  readonly silentMs?: number;
 }
 
 export interface ServerCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
+  /** Milliseconds without a sign of life after which it is killed; `0` waits for ever. */
+  readonly stuckAfterMs: number;
 }
 
 export interface ChildSinks {
@@ -26,6 +31,7 @@ export interface ChildSinks {
 }
 
 const protocolFd = 3;
+const beatFd = 4;
 /** Somebody else may hold the other end, though nobody is meant to. */
 const drainMs = 1000;
 
@@ -37,15 +43,17 @@ export class ServerChild {
   readonly #socket: Socket | undefined;
   #isFull = false;
   #killer: NodeJS.Timeout | undefined;
+  #silentMs: number | undefined;
 
   /** @param restarts how many processes there were before it */
-  constructor({ command, args, env }: ServerCommand, restarts: number, { onData, onDrain }: ChildSinks) {
+  constructor({ command, args, env, stuckAfterMs }: ServerCommand, restarts: number, { onData, onDrain }: ChildSinks) {
     const mark = randomUUID();
+    const beat = stuckAfterMs === 0 ? undefined : { fd: beatFd, everyMs: SilenceWatch.beatEveryMs(stuckAfterMs) };
     this.#process = spawn(command, [...args], {
-      stdio: ['ignore', 2, 2, 'pipe'],
+      stdio: ['ignore', 2, 2, 'pipe', ...(beat === undefined ? [] : (['pipe'] as const))],
       // Of its own group: an interrupt typed at a terminal comes to it once, through us.
       detached: true,
-      env: { ...env, [supervisedVariable]: supervisedWord({ fd: protocolFd, restarts, mark }) },
+      env: { ...env, [supervisedVariable]: supervisedWord({ fd: protocolFd, beat, restarts, mark }) },
     });
     const exited = new Promise<ChildEnd>((resolve) => {
       this.#process.once('exit', (code, signal) => resolve({ code, signal }));
@@ -60,9 +68,11 @@ export class ServerChild {
       this.#isFull = false;
       onDrain();
     });
+    const watch = beat === undefined ? undefined : this.#watchFor(stuckAfterMs);
     const drained = new Promise<void>((resolve) => (socket === undefined ? resolve() : socket.once('close', () => resolve())));
     this.ended = exited.then(async (end) => {
       clearTimeout(this.#killer);
+      watch?.stop();
       if (end.code !== orderlyExit) endChildren(mark);
       // Whole lines that it still wrote are the client's, also of a client that is slow: no more than a pipe holds.
       socket?.resume();
@@ -70,7 +80,7 @@ export class ServerChild {
       socket?.end();
       await Promise.race([drained, new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref())]);
       socket?.destroy();
-      return end;
+      return this.#silentMs === undefined ? end : { ...end, silentMs: this.#silentMs };
     });
   }
 
@@ -102,6 +112,21 @@ export class ServerChild {
   signal(signal: NodeJS.Signals, graceMs: number): void {
     this.#process.kill(signal);
     this.#killIn(graceMs);
+  }
+
+  #watchFor(limitMs: number): SilenceWatch {
+    const watch = new SilenceWatch({
+      limitMs,
+      onSilent: () => {
+        this.#silentMs = limitMs;
+        // Nothing less ends a process that is stopped.
+        this.#process.kill('SIGKILL');
+      },
+    });
+    const beats = (this.#process.stdio as readonly unknown[] | undefined)?.[beatFd] as Socket | undefined;
+    beats?.on('data', () => watch.beat());
+    beats?.on('error', () => undefined);
+    return watch;
   }
 
   #killIn(graceMs: number): void {

@@ -4,8 +4,13 @@
  */
 import { idKey, type LooseFrame, member } from './frames.ts';
 
+/** Questions that were taken back and not answered yet: a client that never answers those would have them kept for ever. */
+const mostLate = 256;
+
 export class ServerRequests {
+  /** Of those that are open, and of the last ones that were taken back. */
   readonly #ownIds = new Map<number, unknown>();
+  readonly #late = new Set<number>();
   readonly #outer = new Map<string, number>();
   #count = 0;
 
@@ -20,8 +25,13 @@ export class ServerRequests {
 
   /** The server takes a request of its own back. `undefined` when it has been answered. */
   withdrawal(frame: LooseFrame): string | undefined {
-    const id = this.#outer.get(idKey(member(frame.params, 'requestId')) ?? '');
-    return id === undefined ? undefined : JSON.stringify({ ...frame, params: { requestId: id } });
+    const own = idKey(member(frame.params, 'requestId')) ?? '';
+    const id = this.#outer.get(own);
+    if (id === undefined) return undefined;
+    this.#outer.delete(own);
+    this.#late.add(id);
+    this.#forgetOldest();
+    return JSON.stringify({ ...frame, params: { requestId: id } });
   }
 
   /** The client's answer as the server gets it; `undefined` when nobody waits for it any more. */
@@ -30,15 +40,26 @@ export class ServerRequests {
     if (typeof id !== 'number' || !this.#ownIds.has(id)) return undefined;
     const own = this.#ownIds.get(id);
     this.#ownIds.delete(id);
-    this.#outer.delete(idKey(own) ?? '');
+    // A process may use the id of a question that was taken back once more.
+    if (!this.#late.delete(id)) this.#outer.delete(idKey(own) ?? '');
     return JSON.stringify({ ...frame, id: own });
   }
 
   /** The process that asked is gone: lines that take its questions back. */
   withdrawAll(): string[] {
-    const open = [...this.#ownIds.keys()];
+    const open = [...this.#outer.values()];
     this.#ownIds.clear();
+    this.#late.clear();
     this.#outer.clear();
     return open.map((requestId) => JSON.stringify({ jsonrpc: '2.0', method: '$/cancel_request', params: { requestId } }));
+  }
+
+  #forgetOldest(): void {
+    if (this.#late.size <= mostLate) return;
+    for (const oldest of this.#late) {
+      this.#late.delete(oldest);
+      this.#ownIds.delete(oldest);
+      break;
+    }
   }
 }

@@ -6,12 +6,14 @@
  * log says whether it never began, has ended, or was cut in the middle.
  */
 import { randomUUID } from 'node:crypto';
-import { answerAtDeath, cutTurnError, doubleError, givenUpError, leavingAnswer } from './answers.ts';
+import { answerAtDeath, cancelledAnswer, cutTurnAnswer, doubleError, givenUpError, leavingAnswer, notKeptError } from './answers.ts';
 import { type LooseFrame, member, parseFrame } from './frames.ts';
 import { type Held, type KnownSession, KnownSessions } from './known-sessions.ts';
 import { type OpenRequest, OpenRequests } from './open-requests.ts';
 import { OutputScanner } from './output-scanner.ts';
+import { OwnRequests } from './own-requests.ts';
 import { readLine, readRequest } from './read-request.ts';
+import { Reopening } from './reopening.ts';
 import type { ChildEnd } from './server-child.ts';
 import { ServerRequests } from './server-requests.ts';
 import { ShownCards } from './shown-cards.ts';
@@ -33,21 +35,16 @@ interface Waiting extends Held {
   readonly sessionId: string | undefined;
 }
 
-const privatePrefix = 'dsh-acp-supervisor/';
-/** Sessions that are opened again at a time: more at once would only be slower together. */
-const mostOpenings = 4;
-/** UTF-16 units of lines that wait for their sessions; beyond them the client's input waits. */
-const mostHeld = 1024 * 1024;
-
 export class Supervisor {
   readonly #parts: SupervisorParts;
+  /** Of the client. Those that are asked again stay in it from one process to the next. */
   readonly #requests = new OpenRequests();
   readonly #sessions = new KnownSessions();
+  readonly #reopening: Reopening;
   readonly #cards = new ShownCards();
   readonly #asked = new ServerRequests();
-  /** What the supervisor itself has asked the server. */
-  readonly #own = new Map<string, (response: LooseFrame) => void>();
   readonly #keyPrefix = randomUUID();
+  readonly #own = new OwnRequests(this.#keyPrefix);
   /** As it was answered last with a result. */
   #initialize: string | undefined;
   #server: ServerPort | undefined;
@@ -56,21 +53,23 @@ export class Supervisor {
   /** Of the client, come meanwhile. */
   #waiting: Waiting[] = [];
   #again: OpenRequest[] = [];
-  #eager: KnownSession[] = [];
-  #wanted: KnownSession[] = [];
-  #openings = 0;
   /** Sessions that a process may have made, and nobody has been told of. */
-  #unwanted: string[] = [];
-  #held = 0;
-  #count = 0;
+  readonly #unwanted = new Set<string>();
+  #keys = 0;
 
   constructor(parts: SupervisorParts) {
     this.#parts = parts;
+    this.#reopening = new Reopening({
+      sessions: this.#sessions,
+      ask: (resume, onResponse) => this.#askOwn('session/resume', resume, onResponse),
+      hand: (held, session) => this.#hand(held, session),
+      refuse: ({ id }, error) => this.#answer(id, JSON.stringify({ jsonrpc: '2.0', id, error })),
+    });
   }
 
   /** Whether lines of the client can be taken now; while they cannot, its input should not be read. */
   get wantsInput(): boolean {
-    return this.#ready && this.#held <= mostHeld;
+    return this.#ready;
   }
 
   /** A new process. Give what it writes to the scanner that this returns. */
@@ -102,71 +101,58 @@ export class Supervisor {
     this.#own.clear();
     // Requests among them are in the list below; a cancel has left its mark there.
     this.#waiting = [];
-    this.#held = 0;
-    this.#wanted = [];
-    this.#openings = 0;
     for (const line of this.#asked.withdrawAll()) this.#line(line);
     for (const id of this.#sessions.ids()) this.#closeCards(id);
-    this.#eager = this.#sessions.loseAll();
-    for (const request of [...this.#again.splice(0), ...this.#requests.takeAll()]) {
+    this.#reopening.loseAll();
+    this.#again = [];
+    for (const request of this.#requests.all()) {
+      if (request.handed) request.end = end;
+      request.handed = false;
       // Of a session that is being loaded.
       if (request.sessionId !== undefined) this.#closeCards(request.sessionId);
       const answer = answerAtDeath(request, end);
       if (answer === undefined) this.#again.push(request);
-      else if (request.madeId !== undefined) this.#unwanted.push(request.madeId);
-      this.#tell(answer);
+      else this.#giveUpOn(request, answer);
     }
   }
 
   /** The process will not be started again: whatever waits is answered. Call it behind {@link serverDied}. */
   giveUp(end: ChildEnd): void {
-    for (const request of this.#again.splice(0)) this.#line(givenUpError(request, end));
+    for (const request of this.#requests.all()) this.#answer(request.id, givenUpError(request, end));
   }
 
   /** The client will say no more: what no process has been given is answered here, the rest by the process. */
   clientLeft(): void {
-    const held = [...this.#sessions.values()].flatMap((session) => session.held.splice(0));
-    const unasked = [...this.#again.splice(0), ...[...this.#waiting.splice(0), ...held].flatMap(({ request }) => request ?? [])];
-    for (const request of unasked) {
-      this.#requests.settle({ id: request.id });
-      this.#line(leavingAnswer(request));
-    }
-    this.#eager = [];
-    this.#wanted = [];
+    for (const request of this.#requests.all()) if (!request.handed) this.#answer(request.id, leavingAnswer(request));
+    this.#waiting = [];
+    this.#again = [];
+    this.#reopening.stop();
   }
 
   #newKey(): string {
-    this.#count += 1;
-    return `${this.#keyPrefix}/${this.#count}`;
+    this.#keys += 1;
+    return `${this.#keyPrefix}/${this.#keys}`;
   }
 
   #becomeReady(): void {
     this.#ready = true;
-    for (const request of this.#again.splice(0)) {
-      this.#requests.restore(request);
-      this.#pass({ sessionId: request.sessionId, line: request.line ?? '', request });
-    }
+    for (const request of this.#again.splice(0)) this.#pass({ sessionId: request.sessionId, line: request.line ?? '', request });
     for (const waiting of this.#waiting.splice(0)) this.#pass(waiting);
-    for (const sessionId of this.#unwanted.splice(0)) this.#askOwn('session/delete', JSON.stringify({ sessionId }), () => undefined);
-    this.#openNext();
+    for (const sessionId of this.#unwanted) this.#deleteUnwanted(sessionId);
+    this.#reopening.openNext();
     this.#parts.onRegulate();
-  }
-
-  /** Sessions that something waits for first; then those that were at work, though nobody has asked: they keep their locks. */
-  #openNext(): void {
-    while (this.#openings < mostOpenings) {
-      const session = this.#wanted.shift() ?? this.#eager.pop();
-      if (session === undefined) return;
-      if (session.state !== 'open' && !session.isAsked) this.#open(session);
-    }
   }
 
   #notified(frame: LooseFrame, line: string): void {
     const sessionId = member(frame.params, 'sessionId');
     const known = typeof sessionId === 'string' ? sessionId : undefined;
-    if (frame.method === '$/cancel_request') this.#requests.cancelRequest(member(frame.params, 'requestId'));
+    if (frame.method === '$/cancel_request') {
+      const unasked = this.#requests.cancelRequest(member(frame.params, 'requestId'));
+      // The server knows nothing of it.
+      if (unasked !== undefined) return this.#giveUpOn(unasked, cancelledAnswer(unasked));
+    }
     if (frame.method === 'session/cancel') {
-      this.#requests.cancelSession(sessionId);
+      for (const prompt of this.#requests.cancelSession(sessionId)) this.#giveUpOn(prompt, cancelledAnswer(prompt));
       // Nothing is left in it that could be cancelled.
       if (this.#sessions.get(known)?.state === 'lost') return;
     }
@@ -192,55 +178,42 @@ export class Supervisor {
       this.#hand(waiting, session);
       return;
     }
-    session.held.push(waiting);
-    this.#hold(waiting.line.length);
-    if (session.state === 'opening') return;
-    session.state = 'opening';
-    this.#wanted.push(session);
-    this.#openNext();
+    if (this.#reopening.hold(waiting, session)) return;
+    const { request } = waiting;
+    if (request !== undefined) this.#giveUpOn(request, notKeptError(request));
   }
 
   #hand({ line, request }: Held, session: KnownSession | undefined): void {
-    if (request !== undefined) request.tries += 1;
+    if (request !== undefined) {
+      // It was cancelled while it waited.
+      if (!this.#requests.isOpen(request)) return;
+      request.tries += 1;
+      request.handed = true;
+    }
     if (session !== undefined && request?.method === 'session/prompt') session.active = true;
     this.#server?.send(line);
   }
 
-  #hold(change: number): void {
-    this.#held += change;
-    this.#parts.onRegulate();
+  /** Answers one that is asked of no process any more. */
+  #giveUpOn({ id, madeId, tries }: OpenRequest, answer: string): void {
+    this.#answer(id, answer);
+    if (madeId === undefined || tries === 0) return;
+    this.#unwanted.add(madeId);
+    if (this.#ready) this.#deleteUnwanted(madeId);
   }
 
-  #open(session: KnownSession): void {
-    session.state = 'opening';
-    session.isAsked = true;
-    this.#openings += 1;
-    this.#askOwn('session/resume', session.resume, (response) => {
-      const held = session.held.splice(0);
-      const isOpen = response.error === undefined;
-      // Another try is free: what stands in the way may go.
-      Object.assign(session, { state: isOpen ? 'open' : 'lost', isAsked: false, active: isOpen } satisfies Partial<KnownSession>);
-      if (member(member(response.error, 'data'), 'code') === 'SESSION_NOT_FOUND') this.#sessions.forget(session.id);
-      for (const one of held) {
-        if (isOpen) this.#hand(one, session);
-        else if (one.request !== undefined) this.#refuse(one.request, response.error);
-      }
-      this.#hold(-held.reduce((sum, { line }) => sum + line.length, 0));
-      this.#openings -= 1;
-      this.#openNext();
-    });
+  #deleteUnwanted(sessionId: string): void {
+    this.#askOwn('session/delete', JSON.stringify({ sessionId }), () => this.#unwanted.delete(sessionId));
   }
 
-  #refuse({ id }: OpenRequest, error: unknown): void {
-    if (this.#requests.settle({ id }) !== undefined) this.#line(JSON.stringify({ jsonrpc: '2.0', id, error }));
+  /** The one answer of an open request, made here. */
+  #answer(id: unknown, line: string): void {
+    if (this.#requests.settle({ id }) !== undefined) this.#line(line);
   }
 
   /** @param params as JSON */
   #askOwn(method: string, params: string, onResponse: (response: LooseFrame) => void): void {
-    this.#count += 1;
-    const id = `${privatePrefix}${this.#keyPrefix}/${this.#count}`;
-    this.#own.set(id, onResponse);
-    this.#server?.send(`{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${params}}`);
+    this.#server?.send(this.#own.line(method, params, onResponse));
   }
 
   #fromServer(line: string): void {
@@ -257,12 +230,7 @@ export class Supervisor {
   }
 
   #responded(frame: LooseFrame, line: string): void {
-    const own = typeof frame.id === 'string' ? this.#own.get(frame.id) : undefined;
-    if (own !== undefined) {
-      this.#own.delete(frame.id as string);
-      own(frame);
-      return;
-    }
+    if (this.#own.take(frame)) return;
     const request = this.#requests.settle(frame);
     if (request === undefined) {
       // For a line that could not be told from noise. Nothing else of ours is unknown here.
@@ -272,7 +240,7 @@ export class Supervisor {
     if (request.method === 'initialize' && frame.error === undefined) this.#initialize = paramsOf(request.line);
     this.#sessions.learn(request, frame);
     const isCut = request.ownKey && member(member(frame.error, 'data'), 'code') === 'TURN_INTERRUPTED';
-    this.#line(isCut ? cutTurnError(request, frame.error) : line);
+    this.#line(isCut ? cutTurnAnswer(request, frame.error) : line);
   }
 
   #closeCards(sessionId: string): void {

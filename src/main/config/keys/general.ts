@@ -99,6 +99,12 @@ export const generalKeys = {
     default: 5,
     doc: 'How often within a minute a server that died is started again under `supervise`; after that its end is the end.',
   },
+  stuck_server_ms: {
+    section: '',
+    type: { kind: 'integer', min: 0, max: 3_600_000 },
+    default: 60_000,
+    doc: 'Under `supervise`: a server whose main thread has not moved for so long is killed and started again. `0` waits for ever.',
+  },
   log_level: {
     section: '',
     type: { kind: 'choice', values: ['silent', 'error', 'warn', 'info', 'debug'] },

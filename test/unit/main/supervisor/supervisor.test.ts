@@ -3,6 +3,8 @@ import t from 'tap';
 import { KnownSessions, resumeOf } from '../../../../src/main/supervisor/known-sessions.ts';
 import type { OutputScanner } from '../../../../src/main/supervisor/output-scanner.ts';
 import { RestartPolicy } from '../../../../src/main/supervisor/restart-policy.ts';
+import { ServerRequests } from '../../../../src/main/supervisor/server-requests.ts';
+import { SilenceWatch } from '../../../../src/main/supervisor/silence-watch.ts';
 import { Supervisor } from '../../../../src/main/supervisor/supervisor.ts';
 
 const killed = { code: null, signal: 'SIGKILL' } as const;
@@ -240,18 +242,105 @@ void t.test('a client that leaves while no process can take more is answered all
   for (const id of [1, 2, 3]) t.equal(rig.answersTo(id).length, 1);
 });
 
-void t.test('what waits for its session stops the input, and lets it go on', async (t) => {
+void t.test('input waits for a process that is initialized, and what waits for a session is bounded', async (t) => {
   const rig = new Rig();
   rig.initialize();
   rig.open('s');
   rig.restart();
   t.notOk(rig.supervisor.wantsInput, 'not before it is initialized');
   rig.answers('initialize');
-  t.ok(rig.supervisor.wantsInput);
-  rig.prompt(1, 's', 'x'.repeat(1024 * 1024));
-  t.notOk(rig.supervisor.wantsInput);
+  rig.prompt(1, 's', 'x'.repeat(20 * 1024 * 1024));
+  t.ok(rig.supervisor.wantsInput, 'an answer to a question may be what lets the session be opened');
+  rig.prompt(2, 's', 'x'.repeat(20 * 1024 * 1024));
+  t.match(rig.answersTo(2), [{ error: { data: { code: 'SERVER_RESTARTED' } } }]);
   rig.answers('session/resume');
-  t.ok(rig.supervisor.wantsInput);
+  t.equal(rig.server.at(-1).id, 1);
+});
+
+void t.test('what is cancelled before a process of now has it is answered at once, and never handed on', async (t) => {
+  const rig = new Rig();
+  rig.initialize();
+  rig.open('s');
+  rig.prompt(1, 's', 'began');
+  rig.restart();
+  rig.answers('initialize');
+  rig.prompt(2, 's');
+  rig.prompt(3, 's');
+  rig.supervisor.fromClient('{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":2}}');
+  t.match(rig.answersTo(2), [{ result: { stopReason: 'cancelled' } }], 'the server has never heard of it');
+  rig.supervisor.fromClient('{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}');
+  for (const id of [1, 3]) t.match(rig.answersTo(id), [{ result: { stopReason: 'cancelled' } }]);
+  rig.answers('session/resume');
+  t.same(rig.methods(), ['initialize', 'session/resume', 'session/cancel']);
+  rig.prompt(4, 's');
+  rig.restart();
+  rig.answers('initialize');
+  rig.answers('session/resume');
+  rig.supervisor.fromClient('{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}');
+  rig.says({ id: 4, error: { code: -31011, message: 'cut', data: { code: 'TURN_INTERRUPTED' } } });
+  t.match(rig.answersTo(4), [{ result: { stopReason: 'cancelled' } }], 'cut, and not wanted any more');
+});
+
+void t.test('an id that waits for the next process is not free', async (t) => {
+  const rig = new Rig();
+  rig.initialize();
+  rig.ask(1, 'session/list');
+  rig.restart();
+  rig.ask(1, '_status');
+  t.match(rig.answersTo(1), [{ error: { data: { code: 'INVALID_REQUEST' } } }]);
+  rig.answers('initialize');
+  rig.answers('session/list', { sessions: [] });
+  t.match(rig.answersTo(1)[1], { result: { sessions: [] } });
+});
+
+void t.test('questions that were taken back and never answered are forgotten in the end', async (t) => {
+  const requests = new ServerRequests();
+  for (let id = 0; id < 1000; id += 1) {
+    requests.outgoing({ id, method: 'session/request_permission' });
+    t.equal(JSON.parse(requests.withdrawal({ params: { requestId: id } }) ?? '').params.requestId, id + 1);
+  }
+  t.equal(requests.incoming({ id: 1, result: {} }), undefined, 'the oldest');
+  t.match(JSON.parse(requests.incoming({ id: 1000, error: { code: -32800 } }) ?? ''), { id: 999, error: { code: -32800 } });
+  t.equal(requests.withdrawal({ params: { requestId: 998 } }), undefined, 'taken back once');
+  requests.outgoing({ id: 998, method: 'session/request_permission' });
+  t.ok(requests.incoming({ id: 999, result: {} }), 'a late answer to the first question of this id');
+  t.same(
+    requests.withdrawAll().map((line) => JSON.parse(line).params.requestId),
+    [1001],
+    'those that are open, once',
+  );
+});
+
+void t.test('a process that gives no sign of life is told of, and only when it alone is silent', async (t) => {
+  let now = 0;
+  let told = 0;
+  const watch = new SilenceWatch({ limitMs: 60_000, onSilent: () => (told += 1), now: () => now });
+  t.teardown(() => watch.stop());
+  const look = (afterMs = 15_000): void => {
+    now += afterMs;
+    watch.look();
+  };
+  watch.beat();
+  for (let i = 0; i < 100; i += 1) {
+    look();
+    look();
+    look();
+    watch.beat();
+  }
+  t.equal(told, 0, 'three looks in a row that find nothing are not enough');
+  look();
+  for (const _ of [1, 2, 3]) look();
+  look(8 * 3600 * 1000);
+  for (const _ of [1, 2, 3]) look();
+  t.equal(told, 0, 'the machine slept, and the watcher with it');
+  look();
+  t.equal(told, 1);
+  const early = new SilenceWatch({ limitMs: 1000, onSilent: () => (told += 1), now: () => now });
+  for (const _ of [1, 2, 3]) early.look();
+  early.stop();
+  early.beat();
+  t.equal(told, 1, 'a start takes longer');
+  t.ok(SilenceWatch.beatEveryMs(60_000) * 2 < 15_000);
 });
 
 void t.test('a session that cannot be opened again says why, and is tried again', async (t) => {
