@@ -10,6 +10,7 @@ import { SessionTable } from '../../src/main/sessions/session-table.ts';
 import { TurnWatch } from '../../src/main/sessions/turn-watch.ts';
 import { ServerCounters } from '../../src/main/telemetry/server-counters.ts';
 import { SessionThreads } from '../../src/main/threads/session-threads.ts';
+import type { ThreadCode } from '../../src/main/threads/thread-code.ts';
 import type { ThreadLane } from '../../src/main/threads/thread-lane.ts';
 import { Watchdog } from '../../src/main/threads/watchdog.ts';
 import { FrameWriter } from '../../src/main/transport/frame-writer.ts';
@@ -95,7 +96,8 @@ export class SimulatedServer {
       },
     };
     // Its `start` differs in where the pool comes from, and in nothing else that matters here.
-    this.#threads = new (SessionThreads as any)(threadParts, this.pool);
+    const code: Pick<ThreadCode, 'afterTurn'> = { afterTurn: (next) => next };
+    this.#threads = new (SessionThreads as any)(threadParts, this.pool, code);
     this.#watchdog = new Watchdog(config.stuckThreadMs, (lane) => {
       parts.complain(`the watchdog ended thread ${lane.threadId}`);
       void this.#threads.terminate(lane.threadId);
