@@ -2,7 +2,8 @@
  * Tells an editor which slash commands its sessions have: right behind the answer that made or opened a session, once more when its
  * first prompt begins (some clients drop what comes before), and whenever the list has changed by then.
  *
- * Files are looked for in the background: nothing waits for a slow disk. Sessions of a program have no commands.
+ * Files are looked for in the background: nothing waits for a slow disk. Sessions of one workspace that begin prompts together share a
+ * search. Sessions of a program have no commands.
  */
 import type { AnyMessage, AvailableCommand } from '@agentclientprotocol/sdk';
 import type { CommandFile, CommandPlaces } from '../../shared/commands/command-files.ts';
@@ -18,17 +19,30 @@ export interface CommandListsParts {
   readonly findFiles: (places: CommandPlaces, known: readonly CommandFile[]) => Promise<readonly CommandFile[]>;
 }
 
+interface Search {
+  readonly begin: number;
+  readonly files: Promise<readonly CommandFile[]>;
+}
+
 interface SessionList {
   files: readonly CommandFile[];
+  /** Whose result this session has had. */
+  search?: Search;
   /** The line as it was sent last; empty before the first. */
   sent: string;
   prompted: boolean;
   searching: boolean;
 }
 
+/** How long a search serves sessions that have not had its result. */
+const sharedForMs = 1_000;
+const mostSearches = 1_000;
+
 export class CommandLists {
   readonly #parts: CommandListsParts;
   readonly #lists = new WeakMap<ListedSession, SessionList>();
+  /** The last one in each place. */
+  readonly #searches = new Map<string, Search>();
   /** What is to be told once an answer has been written. */
   readonly #behind = new WeakMap<object, ListedSession>();
 
@@ -65,10 +79,22 @@ export class CommandLists {
     const list = this.#listOf(session);
     if (list.searching) return;
     list.searching = true;
-    const { cwd } = session.identity;
-    list.files = await this.#parts.findFiles({ cwd, userDirectory: session.settings.userCommands }, list.files);
+    list.search = this.#searchFor(list, { cwd: session.identity.cwd, userDirectory: session.settings.userCommands });
+    list.files = await list.search.files;
     list.searching = false;
     if (lineOf(session, list.files) !== list.sent && this.#parts.isOpen(session)) this.#send(session);
+  }
+
+  /** A prompt finds what was there before it, however soon it comes after the session's last one. */
+  #searchFor({ search, files }: SessionList, places: CommandPlaces): Search {
+    const place = JSON.stringify(places);
+    const begin = performance.now();
+    const last = this.#searches.get(place);
+    if (last !== undefined && last !== search && begin - last.begin < sharedForMs) return last;
+    if (this.#searches.size >= mostSearches) this.#searches.clear();
+    const next = { begin, files: this.#parts.findFiles(places, files) };
+    this.#searches.set(place, next);
+    return next;
   }
 
   #send(session: ListedSession): void {

@@ -86,3 +86,26 @@ t.test('a program hears nothing, and nobody of a session that is closed', async 
   await settled();
   t.equal(lines.length, 1);
 });
+
+t.test('sessions of one workspace share a search, but each prompt finds what was there before it', async (t) => {
+  const { lists, searches, names } = rig();
+  const [one, two] = [session('editor'), session('editor')];
+  lists.promptBegins(one);
+  lists.promptBegins(two);
+  t.equal(searches.length, 1);
+  searches[0]?.([file('shared')]);
+  await settled();
+  t.same(
+    [names(-1), names(-2)],
+    [
+      [...builtIn, 'shared'],
+      [...builtIn, 'shared'],
+    ],
+  );
+  lists.promptBegins(two);
+  lists.promptBegins(one);
+  t.equal(searches.length, 2, 'a session never has the same search twice');
+  searches[1]?.([file('shared'), file('later')]);
+  await settled();
+  t.same(names(-1), [...builtIn, 'shared', 'later']);
+});
