@@ -11,7 +11,9 @@ import { missing, peersFolder } from '../peers/peers-folder.ts';
 import { readPeersOptions } from '../peers/peers-options.ts';
 import { peersHead, peersLine } from '../peers/peers-table.ts';
 import { killAllTreesNow } from '../peers/process-tree.ts';
+import type { RunningAgent } from '../peers/running-agent.ts';
 import { startWireProcess, type WireProcess } from '../peers/wire/wire-process.ts';
+import { orderText } from '../peers/wire/wire-request.ts';
 import type { BenchRun, Part, PeerRow } from '../run.ts';
 
 const tokens = 200;
@@ -76,20 +78,22 @@ async function compareAll(bench: BenchRun, place: Surroundings, model: WireProce
   }
 }
 
-/** What an agent does only at its first start (a database, caches of compiled code) is no cost of its use. Gives those that do not start. */
+/**
+ * What an agent does only at its first start and turn (a database, compiled code that it keeps) is no cost of its use. Each ends in order, since
+ * some write at their end. Gives those that do not get so far.
+ */
 async function useHomesOnce(bench: BenchRun, contestants: readonly Contestant[]): Promise<ReadonlySet<Contestant>> {
   const failed = new Set<Contestant>();
   for (const contestant of contestants) {
+    let agent: RunningAgent | undefined;
     try {
-      const agent = await contestant.start();
-      try {
-        await agent.newSession();
-      } finally {
-        await agent.tree.end();
-      }
+      agent = await contestant.start();
+      await agent.prompt(await agent.newSession(), orderText({ tokens: 1, delayMs: 0 }));
+      await agent.close();
     } catch (error) {
+      await agent?.tree.end();
       failed.add(contestant);
-      dropped(bench, contestant, (error as Error).message);
+      dropped(bench, contestant, `${(error as Error).message}; ${agent?.stderrTail() ?? ''}`);
     }
   }
   return failed;
@@ -155,8 +159,8 @@ function check(bench: BenchRun, measured: Measured, sessions: number): void {
 }
 
 function dropped(bench: BenchRun, contestant: Contestant, why: string): void {
-  if (isPeer(contestant)) skip(bench, contestant.agent, `it failed ${why}`);
-  else bench.fault(`${contestant.agent} failed ${why}`);
+  if (isPeer(contestant)) skip(bench, contestant.agent, `it failed: ${why}`);
+  else bench.fault(`${contestant.agent} failed: ${why}`);
 }
 
 function skip(bench: BenchRun, agent: string, why: string): void {

@@ -1,4 +1,7 @@
-/** Makes one file of the server with everything in one thread, as `dist/` is made: unbundled it would start more slowly than ours. */
+/**
+ * Makes one file of the server with everything in one thread. It keeps no compiled code between its starts, as `dist/` does, so what it is
+ * good for are its rounds, not the time of its `initialize`.
+ */
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
