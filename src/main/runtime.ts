@@ -95,7 +95,7 @@ export class Runtime {
       entryPath: parts.sessionThreadPath,
       serverNonce,
       ownDirectories: [config.stateDir, ...parts.configDirectories],
-      sandboxKind: () => broker.sandbox?.kind,
+      sandboxSlot: () => broker.openSandboxSlot(),
       writer: parts.writer,
       diagnostics,
       services: (lane) =>

@@ -17,8 +17,13 @@ export interface CommandSpec {
   readonly cwd: string;
   /** Laid over the scrubbed environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** `none` starts the command without a network; where that cannot be done it is not started (`spawnError`). */
-  readonly network?: 'none';
+  /**
+   * `none` starts the command without a network; where that cannot be done it is not started (`spawnError`). `any` gives it one where the
+   * settings leave that to whoever decides on the command.
+   */
+  readonly network?: 'none' | 'any';
+  /** Nobody was asked about it: files that other programs trust, and that were not there, are moved out of the workspace behind it. */
+  readonly unasked?: true;
   /**
    * Canonical directories that the command may write: it is kept in a sandbox, and under limits, as the settings say. Absent for
    * programs of our own, which are kept in nothing.
@@ -57,7 +62,29 @@ export interface CapturedOutput {
   readonly spillPath?: string;
 }
 
-export interface RunResult {
+/** Why a command had no network: the settings, a rule of the policy, or nobody who gave it one. */
+export type NetworkOff = 'settings' | 'rule' | 'unasked';
+
+export interface MovedFile {
+  /** Where it was. Absolute. */
+  readonly path: string;
+  /** Where it is now. */
+  readonly to: string;
+}
+
+/** Files that other programs trust and that have appeared while a contained command ran: at most a few of each kind. */
+export interface ControlNews {
+  /** Absolute; they are still there. */
+  readonly controlFiles?: readonly string[];
+  readonly movedFiles?: readonly MovedFile[];
+}
+
+export interface BackgroundStarted {
+  readonly taskId: string;
+  readonly networkOff?: NetworkOff;
+}
+
+export interface RunResult extends ControlNews {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly timedOut: boolean;
@@ -67,8 +94,7 @@ export interface RunResult {
   readonly spawnCode?: 'SANDBOX_UNAVAILABLE';
   /** It ran in a sandbox. */
   readonly contained?: true;
-  /** Files that other programs trust and that have appeared or changed while it ran, absolute; only where it was contained. */
-  readonly controlFiles?: readonly string[];
+  readonly networkOff?: NetworkOff;
   readonly stdout: CapturedOutput;
   readonly stderr: CapturedOutput;
   /** Both streams as they came; only where `showBytes` was given. */
@@ -87,7 +113,7 @@ export type BackgroundStatus =
   | { readonly state: 'running' }
   | { readonly state: 'exited'; readonly exitCode: number | null; readonly signal: string | null };
 
-export interface BackgroundOutput {
+export interface BackgroundOutput extends ControlNews {
   /** What came since the last read, bounded. */
   readonly text: string;
   readonly droppedBytes: number;
@@ -108,9 +134,9 @@ export interface BrokerApi extends SubagentApi, McpApi {
   readRun(owner: string, runId: string, waitMs: number): Promise<RunOutput | undefined>;
   /** Ends a run: TERM, a short grace, KILL to its group. Unknown ids are ignored. */
   cancelRun(owner: string, runId: string): Promise<void>;
-  startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | SpawnFailure>;
+  startBackground(spec: CommandSpec): Promise<BackgroundStarted | SpawnFailure>;
   readBackground(owner: string, taskId: string, waitMs: number): Promise<TaskAnswer<BackgroundOutput>>;
-  killBackground(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus>>;
+  killBackground(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus & ControlNews>>;
   /** How many background tasks of the owner still run. */
   countBackground(owner: string): Promise<number>;
   /** Whether a command can be started without a network here. */
@@ -149,6 +175,8 @@ export interface BrokerThreadData {
   /** Environment variables that children never get, whatever they are called: the one that holds the model's key. */
   readonly withheldVariables: readonly string[];
   readonly sandbox: SandboxSettings;
+  /** Where {@link BrokerApi.sandboxState} is left for session threads; see `sandbox-slot`. */
+  readonly sandboxSlot: SharedArrayBuffer;
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories: readonly string[];
   /** Those without a command are not the broker's. May hold secrets. */

@@ -8,7 +8,7 @@
 import type { CallEvents } from './call-events.ts';
 import type { JsonObject, JsonValue } from './errors.ts';
 import type { McpEvents } from './mcp-events.ts';
-import type { SandboxWish } from './sandbox.ts';
+import type { SandboxReport } from './sandbox.ts';
 import type { SessionChoices } from './session-choices.ts';
 import type { Budget, Sampling, StoredSessionOptions } from './session-options.ts';
 import type { SubagentUsage } from './subagent-protocol.ts';
@@ -155,8 +155,8 @@ export interface EventData extends CallEvents, McpEvents {
     readonly sharedWith: number;
     /** Directories that belong to the workspace beside the `cwd`, for as long as the session is on this thread; absent when there are none. */
     readonly additionalDirectories?: readonly string[];
-    /** What commands are to be kept in; absent where that is nothing by choice. Of each command its result says what it was. */
-    readonly sandbox?: SandboxWish;
+    /** What commands are kept in, as the server has tried it. Of each command its result says what it was. */
+    readonly sandbox?: SandboxReport;
   };
   'turn/start': {
     readonly turn: number;

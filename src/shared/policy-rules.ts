@@ -39,7 +39,7 @@ export interface PolicyRule {
   readonly commands?: readonly (readonly string[])[];
   /** Names of subagent providers; `*` stands for any characters. Matches only calls that delegate. */
   readonly providers?: readonly string[];
-  /** What an allowed command may reach: `none` cuts its network off, and denies it where that cannot be done. */
+  /** What an allowed command may reach: `none` cuts its network off, and denies it where that cannot be done; `any` gives it one in the sandbox, too. */
   readonly network?: 'any' | 'none';
   /** `required` denies an allowed command where it cannot run in a sandbox; with the server's own setting at `off` always. */
   readonly sandbox?: 'required';

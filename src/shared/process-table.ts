@@ -54,7 +54,7 @@ export async function waitGroupGone(pgid: number, limitMs: number, scans: GroupS
   const begin = performance.now();
   let seen = begin;
   let idleVerdicts = 0;
-  for (let pause = pollMs; ; pause = Math.min(pause * 1.1, slowestPollMs)) {
+  for (let pause = firstPauseMs; ; pause = pause < pollMs ? pause * 2 : Math.min(pause * 1.1, slowestPollMs)) {
     if (!signalGroup(pgid, 0)) return true;
     const scan = scans.latest();
     // A scan from before the question knows nothing of a group that is younger, and one seen twice is one verdict.
@@ -69,9 +69,11 @@ export async function waitGroupGone(pgid: number, limitMs: number, scans: GroupS
   }
 }
 
+/** Most groups are gone within moments of their leader. */
+const firstPauseMs = 1.5;
 const pollMs = 12;
 const slowestPollMs = 150;
-const scanKeptMs = 8;
+const scanKeptMs = 3;
 
 interface GroupScan {
   /** Times of `performance.now()`. */

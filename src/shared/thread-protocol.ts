@@ -17,7 +17,7 @@ import type { McpServerSpec } from './mcp-protocol.ts';
 import type { ModelSlotServices, SlotRelease } from './model-slots.ts';
 import type { Chosen, SessionChoices } from './session-choices.ts';
 import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
-import type { SandboxWish } from './sandbox.ts';
+import type { SandboxSettings } from './sandbox.ts';
 import type { SubagentActivity, SubagentApi } from './subagent-protocol.ts';
 import type { TraceServices } from './turn-trace.ts';
 import type { RewindMade, RewindRequest } from './undo-protocol.ts';
@@ -35,8 +35,8 @@ export interface SessionTask {
   readonly grants?: { readonly path: string; readonly use: 'answers' | 'refusals' };
   /** Where outputs too large for a result go. Absolute; made when first needed. */
   readonly spillDir: string;
-  /** What its commands are to be kept in; absent where that is nothing. */
-  readonly sandbox?: SandboxWish;
+  /** What its commands are to be kept in, and where the broker says what they are: see `sandbox-slot`. */
+  readonly sandbox?: Pick<SandboxSettings, 'use' | 'network'> & { readonly slot: SharedArrayBuffer };
   readonly isolation: 'dedicated' | 'strict' | 'shared';
   /** Names this server process in lock files. */
   readonly serverNonce: string;

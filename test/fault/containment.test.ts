@@ -30,7 +30,7 @@ const trial = new Broker({
 const state = await trial.sandboxState();
 const contained = state.kind === 'bubblewrap' ? {} : { skip: `no sandbox here: ${state.why}` };
 const limits = new CommandLimits({ memoryMb: 0, maxProcesses: 100 });
-const limitsHold = (await limits.kind()) === 'cgroup' || (state.kind === 'bubblewrap' && process.getuid?.() !== 0);
+const limitsHold = (await limits.state()).limits === 'cgroup' || (state.kind === 'bubblewrap' && process.getuid?.() !== 0);
 
 function makeScene(
   t: Test,

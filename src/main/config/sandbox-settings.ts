@@ -9,7 +9,7 @@ import type { Settings } from './schema.ts';
 export function sandboxSettings(all: Settings): SandboxSettings {
   return {
     use: all.sandbox ?? 'auto',
-    network: all.sandbox_network ?? 'on',
+    network: all.sandbox_network ?? 'ask',
     writable: (all.sandbox_writable ?? '')
       .split(':')
       .filter((path) => path !== '')

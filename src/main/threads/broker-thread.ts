@@ -10,7 +10,8 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { BrokerApi, BrokerNotice, BrokerThreadData } from '../../shared/broker-protocol.ts';
 import { portEndpoint, type Remote, wrap } from '../../shared/comlink.ts';
 import { ServerError } from '../../shared/errors.ts';
-import type { SandboxSettings, SandboxState } from '../../shared/sandbox.ts';
+import { noSandbox, type SandboxSettings, type SandboxState } from '../../shared/sandbox.ts';
+import { makeSandboxSlot } from '../../shared/sandbox-slot.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { markedProcesses, signalGroup, signalProcess, waitGroupGone } from '../../shared/process-table.ts';
 
@@ -41,6 +42,8 @@ export class BrokerThread {
   readonly #options: BrokerThreadOptions;
   readonly #mark: string;
   readonly #groups = new Map<number, string>();
+  /** What {@link sandbox} is, for session threads: they have no way to the broker when they need it. */
+  readonly #sandboxSlot = makeSandboxSlot();
   #wasStarted = false;
   #sandbox: SandboxState | undefined;
   #running: RunningBroker | undefined;
@@ -64,6 +67,12 @@ export class BrokerThread {
   /** What commands are kept in; `undefined` until the broker has tried it. */
   get sandbox(): SandboxState | undefined {
     return this.#sandbox;
+  }
+
+  /** Where {@link sandbox} will be read; starts the thread that writes it, unless the server is going down. */
+  openSandboxSlot(): SharedArrayBuffer {
+    if (this.#down === undefined) this.start();
+    return this.#sandboxSlot;
   }
 
   /** Starts the thread, unless it runs. Throws SHUTTING_DOWN after {@link shutdown}. */
@@ -129,7 +138,7 @@ export class BrokerThread {
   #broker(): RunningBroker {
     if (this.#running !== undefined) return this.#running;
     if (this.#down !== undefined) throw new ServerError('SHUTTING_DOWN', 'The server is going down and starts no more commands.');
-    const running = new RunningBroker(this.#options, this.#mark, (notice) => this.#take(notice, running));
+    const running = new RunningBroker(this.#options, { mark: this.#mark, sandboxSlot: this.#sandboxSlot }, (notice) => this.#take(notice, running));
     this.#running = running;
     this.#wasStarted = true;
     void running.ended.then((reason) => this.#ended(reason));
@@ -158,6 +167,9 @@ export class BrokerThread {
   }
 }
 
+/** What is the same in each life of the thread. */
+type OfAllLives = Pick<BrokerThreadData, 'mark' | 'sandboxSlot'>;
+
 /** One life of the thread. */
 class RunningBroker {
   readonly api: Remote<BrokerApi>;
@@ -165,10 +177,10 @@ class RunningBroker {
   readonly ended: Promise<string>;
   readonly #worker: Worker;
 
-  constructor(options: BrokerThreadOptions, mark: string, onNotice: (notice: BrokerNotice) => void) {
+  constructor(options: BrokerThreadOptions, { mark, sandboxSlot }: OfAllLives, onNotice: (notice: BrokerNotice) => void) {
     const { withheldVariables = [], subagents = [], ownDirectories = [], agentInfo = { name: 'dsh-acp', version: '0' } } = options;
-    const { sandbox = { use: 'off', network: 'on', writable: [], memoryMb: 0, maxProcesses: 0 } } = options;
-    const workerData: BrokerThreadData = { mark, withheldVariables, sandbox, ownDirectories, subagents, agentInfo };
+    const { sandbox = noSandbox } = options;
+    const workerData: BrokerThreadData = { mark, withheldVariables, sandbox, sandboxSlot, ownDirectories, subagents, agentInfo };
     // Own streams: nothing the thread writes can get near the protocol.
     this.#worker = new Worker(options.entryPath, { name: 'broker', workerData, stdout: true, stderr: true });
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {

@@ -3,13 +3,14 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { ModelAccess, Profile, ServerConfig } from '../../shared/config.ts';
+import { clientSecrets } from '../../shared/known-secrets.ts';
 import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import { grantsPath } from '../../shared/permission/grants-file.ts';
 import type { McpServerSpec } from '../../shared/mcp-protocol.ts';
-import type { SandboxState } from '../../shared/sandbox.ts';
 import type { SessionChoices } from '../../shared/session-choices.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits, SessionTask } from '../../shared/thread-protocol.ts';
+import type { Diagnostics } from '../diagnostics.ts';
 import type { AttachedSession } from './attached-session.ts';
 
 /** What a client gives beside the `cwd` with each new, load, resume and fork. Nothing of it is kept in the log. */
@@ -48,15 +49,17 @@ export interface ServerPlace {
   readonly serverNonce: string;
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories: readonly string[];
-  /** What commands are kept in, once that is known. */
-  readonly sandboxKind?: () => SandboxState['kind'] | undefined;
+  /** Where the broker says what commands are kept in; starts it. */
+  readonly sandboxSlot?: () => SharedArrayBuffer;
+  readonly diagnostics?: Pick<Diagnostics, 'keepOut'>;
 }
 
 export function sessionTask(
   place: SessionPlace,
-  { config, serverNonce, ownDirectories, sandboxKind }: ServerPlace,
+  { config, serverNonce, ownDirectories, sandboxSlot, diagnostics }: ServerPlace,
   port: MessagePort,
 ): SessionTask {
+  diagnostics?.keepOut(secretsOf(place));
   return {
     sessionId: place.sessionId,
     cwd: place.cwd,
@@ -65,7 +68,7 @@ export function sessionTask(
     spillDir: place.paths.spillDir,
     ownDirectories,
     ...grantsFor(place, config),
-    ...sandboxFor({ config, sandboxKind }),
+    ...(sandboxSlot === undefined ? {} : { sandbox: { use: config.sandbox.use, network: config.sandbox.network, slot: sandboxSlot() } }),
     isolation: config.isolation,
     serverNonce,
     settings: { ...config.session, ...place.access, profile: place.profile },
@@ -81,16 +84,10 @@ export function sessionTask(
   };
 }
 
-function sandboxFor({
-  config,
-  sandboxKind,
-}: {
-  config: ServerConfig;
-  sandboxKind: ServerPlace['sandboxKind'] | undefined;
-}): Pick<SessionTask, 'sandbox'> {
-  const { use, network } = config.sandbox;
-  const kind = sandboxKind?.();
-  return use === 'off' ? {} : { sandbox: { use, network, ...(kind === undefined ? {} : { kind }) } };
+/** Those that come with the session: the server knows its own. */
+function secretsOf({ access, options, workspace }: SessionPlace): string[] {
+  const key = access?.model.kind === 'openai-compatible' ? access.model.apiKey : undefined;
+  return [...(key === undefined ? [] : [key]), ...clientSecrets(options.env, workspace?.mcpServers)];
 }
 
 /** The person's lasting answers are an editor's: a program decides by itself, and must not depend on what somebody once answered. */

@@ -25,6 +25,8 @@ const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | consta
 
 /** In the `.d` of a session: what its contained commands have as `/tmp`. Of no worth once the session has left its thread. */
 export const commandTmpName = 'tmp';
+/** In the `.d` of a session: files that its commands made without anybody having been asked, and that other programs would have trusted. */
+export const quarantineName = 'quarantine';
 
 export interface SessionPaths {
   readonly log: string;

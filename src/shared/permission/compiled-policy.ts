@@ -15,8 +15,8 @@ export interface RuleVerdict {
   readonly action: PolicyAction;
   /** The name of the rule, or {@link fallbackRuleName}; with `session:` before it when a session's own policy spoke. */
   readonly rule: string;
-  /** The command may run without a network only. */
-  readonly network: 'none' | undefined;
+  /** The command may run without a network only, or is given one. */
+  readonly network: 'none' | 'any' | undefined;
   /** The command may run in a sandbox only; absent leaves it to the settings. */
   readonly sandbox?: 'required';
   /** How long an `ask` may wait; the session's own time when `undefined`. */
@@ -115,7 +115,7 @@ export class CompiledPolicy {
     return {
       action,
       rule: `${this.#prefix}${rule.name}`,
-      network: rule.network === 'none' ? 'none' : undefined,
+      network: rule.network,
       ...(rule.sandbox === undefined ? {} : { sandbox: rule.sandbox }),
       askTimeoutMs: action === 'ask' ? this.#policy.askTimeoutMs : undefined,
       why,
@@ -132,7 +132,7 @@ export function strictest(verdicts: readonly (RuleVerdict | undefined)[]): RuleV
   if (first === undefined) return undefined;
   const chosen = others.reduce((best, one) => (ranks[one.action] > ranks[best.action] ? one : best), first);
   const times = spoken.flatMap(({ askTimeoutMs }) => askTimeoutMs ?? []);
-  const network = spoken.some((one) => one.network === 'none') ? 'none' : undefined;
+  const network = spoken.some((one) => one.network === 'none') ? 'none' : spoken.every((one) => one.network === 'any') ? 'any' : undefined;
   const sandbox = spoken.some((one) => one.sandbox === 'required') ? ({ sandbox: 'required' } as const) : {};
   return { ...chosen, ...sandbox, network, askTimeoutMs: times.length === 0 ? undefined : Math.min(...times) };
 }

@@ -33,6 +33,8 @@ export interface CommandAccess {
   readonly cwd: string;
   readonly canonicalCwd?: string | undefined;
   readonly background?: boolean;
+  /** It asks for the network. */
+  readonly network?: boolean;
   /** Absent where nobody has asked for them: then it may reach everything. */
   readonly conditions?: KnownConditions;
 }

@@ -72,8 +72,12 @@ async function askPermission(
   }
 }
 
-function boundsOf({ network, sandbox }: CommandBounds): CommandBounds {
-  return { ...(network === undefined ? {} : { network }), ...(sandbox === undefined ? {} : { sandbox }) };
+function boundsOf({ network, sandbox, unasked }: CommandBounds): CommandBounds {
+  return {
+    ...(network === undefined ? {} : { network }),
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(unasked === undefined ? {} : { unasked }),
+  };
 }
 
 /** Whether a call may change files past the file tools. */

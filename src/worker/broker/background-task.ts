@@ -2,10 +2,11 @@
  * One command that runs on while its owner does something else. Both its streams flow together, in order of arrival;
  * each read gets what came since the last one.
  */
-import type { BackgroundOutput, BackgroundStatus, CommandSpec } from '../../shared/broker-protocol.ts';
+import type { BackgroundOutput, BackgroundStatus, CommandSpec, ControlNews } from '../../shared/broker-protocol.ts';
+import { BackgroundLook } from './background-look.ts';
 import { ByteRing } from './byte-ring.ts';
-import { defaultSpillMaxBytes } from './foreground-run.ts';
-import type { ProcessGroup } from './process-group.ts';
+import { defaultSpillMaxBytes, guardMs } from './foreground-run.ts';
+import type { LaunchFacts, ProcessGroup } from './process-group.ts';
 import { settleGroup } from './settle-group.ts';
 import { SpillFile } from './spill-file.ts';
 import { StreamPump } from './stream-pump.ts';
@@ -21,6 +22,7 @@ export class BackgroundTask {
   /** The group is gone and all output is in. Never rejects. */
   readonly over: Promise<void>;
   readonly #group: ProcessGroup;
+  readonly #look: BackgroundLook | undefined;
   readonly #keepBytes: number;
   readonly #ring: ByteRing;
   readonly #spill: SpillFile | undefined;
@@ -28,10 +30,11 @@ export class BackgroundTask {
   #status: BackgroundStatus = { state: 'running' };
   #wake: (() => void)[] = [];
 
-  constructor(id: string, spec: CommandSpec, group: ProcessGroup) {
+  constructor(id: string, spec: CommandSpec, { group, guard }: { readonly group: ProcessGroup } & LaunchFacts) {
     this.id = id;
     this.owner = spec.owner;
     this.#group = group;
+    this.#look = guard === undefined ? undefined : new BackgroundLook(guard, guardMs);
     this.#keepBytes = Math.max(1, spec.keepBytes);
     this.#ring = new ByteRing(this.#keepBytes);
     this.#spill = spec.spillDir === undefined ? undefined : new SpillFile(spec.spillDir, spec.spillMaxBytes ?? defaultSpillMaxBytes);
@@ -47,6 +50,7 @@ export class BackgroundTask {
   /** What came since the last read. Waits up to `waitMs` for the first byte or the end. */
   async read(waitMs: number): Promise<BackgroundOutput> {
     if (waitMs > 0) await this.#news(waitMs);
+    const control = await this.controlNews();
     const total = this.#ring.total;
     const bytes = this.#ring.since(this.#readOffset);
     const cut = total - this.#readOffset > this.#keepBytes ? orphanedHead(bytes) : 0;
@@ -58,7 +62,13 @@ export class BackgroundTask {
       droppedBytes,
       status: this.#status,
       ...(spillPath === undefined ? {} : { spillPath }),
+      ...control,
     };
+  }
+
+  /** What it has made that other programs trust; each find is given once. */
+  async controlNews(): Promise<ControlNews> {
+    return (await this.#look?.take()) ?? {};
   }
 
   /** Ends the task. Fulfils when its group is gone and its output is in. */
@@ -91,6 +101,7 @@ export class BackgroundTask {
     const status = await settleGroup(this.#group, pumps);
     for (const sink of sinks) sink.flush();
     await this.#spill?.close();
+    await this.#look?.finish();
     this.#status = { state: 'exited', exitCode: status?.exitCode ?? null, signal: status?.signal ?? null };
     this.#wakeReaders();
   }

@@ -4,7 +4,15 @@
  * Ids are short, counted over the whole process and easy to guess, so an id alone gives no right: every call names the
  * caller, and another session's task is refused.
  */
-import type { BackgroundOutput, BackgroundStatus, CommandSpec, SpawnFailure, TaskAnswer } from '../../shared/broker-protocol.ts';
+import type {
+  BackgroundOutput,
+  BackgroundStarted,
+  BackgroundStatus,
+  CommandSpec,
+  ControlNews,
+  SpawnFailure,
+  TaskAnswer,
+} from '../../shared/broker-protocol.ts';
 import { BackgroundTask, taskGraceMs } from './background-task.ts';
 import type { Launch } from './process-group.ts';
 
@@ -21,7 +29,7 @@ export class BackgroundTasks {
   #lastNumber = 0;
 
   /** Starts a task, unless the owner has too many running. */
-  async start(spec: CommandSpec, launch: () => Promise<Launch>): Promise<{ readonly taskId: string } | SpawnFailure> {
+  async start(spec: CommandSpec, launch: () => Promise<Launch>): Promise<BackgroundStarted | SpawnFailure> {
     const { owner } = spec;
     const starting = this.#starting.get(owner) ?? 0;
     if (this.countRunning(owner) + starting >= maxRunningPerOwner) {
@@ -32,10 +40,10 @@ export class BackgroundTasks {
       const launched = await launch();
       if (!launched.ok) return launched;
       this.#lastNumber += 1;
-      const task = new BackgroundTask(`bash-${this.#lastNumber}`, spec, launched.group);
+      const task = new BackgroundTask(`bash-${this.#lastNumber}`, spec, launched);
       this.#tasks.set(task.id, task);
       this.#forgetOldest(owner);
-      return { taskId: task.id };
+      return { taskId: task.id, ...(launched.networkOff === undefined ? {} : { networkOff: launched.networkOff }) };
     } finally {
       const left = (this.#starting.get(owner) ?? 1) - 1;
       if (left === 0) this.#starting.delete(owner);
@@ -48,11 +56,11 @@ export class BackgroundTasks {
     return found.ok ? { ok: true, value: await found.value.read(Math.min(waitMs, maxWaitMs)) } : found;
   }
 
-  async kill(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus>> {
+  async kill(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus & ControlNews>> {
     const found = this.#find(owner, taskId);
     if (!found.ok) return found;
     await found.value.end(taskGraceMs);
-    return { ok: true, value: found.value.status };
+    return { ok: true, value: { ...found.value.status, ...(await found.value.controlNews()) } };
   }
 
   countRunning(owner: string): number {

@@ -6,7 +6,7 @@
  */
 import type {
   BackgroundOutput,
-  BackgroundStatus,
+  BackgroundStarted,
   BrokerApi,
   CommandSpec,
   RunOutput,
@@ -17,7 +17,7 @@ import type {
 } from '../../shared/broker-protocol.ts';
 import { ServerError } from '../../shared/errors.ts';
 import type { McpCallRequest, McpCallResult, McpNews, McpOpenRequest } from '../../shared/mcp-protocol.ts';
-import type { SandboxSettings, SandboxState } from '../../shared/sandbox.ts';
+import { noSandbox, type SandboxSettings, type SandboxState } from '../../shared/sandbox.ts';
 import type { SubagentNews, SubagentProvider, SubagentRequest, SubagentStarted } from '../../shared/subagent-protocol.ts';
 import { BackgroundTasks } from './background-tasks.ts';
 import { childEnvironment, type Environment, subagentEnvironment } from './environment.ts';
@@ -27,7 +27,8 @@ import { McpServers } from './mcp/mcp-servers.ts';
 import type { ServerLaunch } from './mcp/stdio-server.ts';
 import type { NetworkCut } from './network-cut.ts';
 import { type Launch, launchGroup, type LaunchSpec } from './process-group.ts';
-import { Containment, noSandbox } from './sandbox/containment.ts';
+import { Containment } from './sandbox/containment.ts';
+import { launchPrepared, serverEnvironment, withoutVariables } from './sandbox/launch-prepared.ts';
 import { Subagents } from './subagents/subagents.ts';
 
 /** A reader that waits longer asks again. */
@@ -118,7 +119,7 @@ export class Broker implements BrokerApi {
     this.#runs.get(runKey(owner, runId))?.cancel();
   }
 
-  async startBackground(spec: CommandSpec): Promise<{ readonly taskId: string } | SpawnFailure> {
+  async startBackground(spec: CommandSpec): Promise<BackgroundStarted | SpawnFailure> {
     this.#refuseWhenDown();
     return await this.#tasks.start(spec, () => this.#launchCommand(spec));
   }
@@ -127,7 +128,7 @@ export class Broker implements BrokerApi {
     return await this.#tasks.read(owner, taskId, waitMs);
   }
 
-  async killBackground(owner: string, taskId: string): Promise<TaskAnswer<BackgroundStatus>> {
+  async killBackground(owner: string, taskId: string): ReturnType<BrokerApi['killBackground']> {
     return await this.#tasks.kill(owner, taskId);
   }
 
@@ -251,18 +252,15 @@ export class Broker implements BrokerApi {
     this.#active.add(spec.owner);
     const prepared = await this.#containment.prepare(spec);
     if (!prepared.ok) return prepared;
-    const { argv, contained, holdsSandbox = false } = prepared;
-    const env = { ...this.#environment, ...prepared.env, ...spec.env };
-    const launch = await this.#launch([spec.owner], { ...argv, cwd: spec.cwd, env, holdsSandbox });
-    return launch.ok && contained !== undefined ? { ...launch, contained } : launch;
+    const env = { ...withoutVariables(this.#environment, prepared.withheld), ...prepared.env, ...spec.env };
+    return await launchPrepared(prepared, { cwd: spec.cwd, env }, (launch) => this.#launch([spec.owner], launch));
   }
 
   async #launchServer(owners: readonly [string, ...string[]], { directories, ...spec }: ServerLaunch): Promise<Launch> {
     const prepared = await this.#containment.prepareServer(spec, directories);
     if (!prepared.ok) return prepared;
-    const { argv, holdsSandbox = false } = prepared;
-    const env = { ...prepared.env, ...spec.env, ...(holdsSandbox ? { TMPDIR: '/tmp' } : {}) };
-    return await this.#launch(owners, { ...spec, ...argv, env, holdsSandbox });
+    const env = serverEnvironment(prepared, spec.env, this.#options.ambient);
+    return await launchPrepared(prepared, { ...spec, env }, (launch) => this.#launch(owners, launch));
   }
 
   /** The first owner is the one that main is told of; the group carries the marks of all, and of those they work for. */

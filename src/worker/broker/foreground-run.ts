@@ -8,12 +8,16 @@ import { settleGroup } from './settle-group.ts';
 import { ShownOutput } from './shown-output.ts';
 import { SpillFile } from './spill-file.ts';
 import { StreamPump } from './stream-pump.ts';
+import { within } from './within.ts';
 
 /** TERM to KILL. Somebody waits for a cancel; a time limit leaves room to clean up. */
 export const cancelGraceMs = 300;
 export const timeoutGraceMs = 2000;
 /** Where a spill file stops growing unless the caller says otherwise. */
 export const defaultSpillMaxBytes = 64 * 1024 * 1024;
+
+/** For the look behind a command, on a file system that may hang. */
+export const guardMs = 5_000;
 
 export class ForegroundRun {
   readonly owner: string;
@@ -52,7 +56,7 @@ export class ForegroundRun {
   async #follow(launch: Promise<Launch>): Promise<RunResult> {
     const launched = await launch;
     if (!launched.ok) return await this.#result({ exitCode: null, signal: null }, failureOf(launched));
-    const { group, contained } = launched;
+    const { group, guard, networkOff } = launched;
     this.#group = group;
     const pumps = [
       new StreamPump(group.stdout, (chunk) => {
@@ -72,7 +76,9 @@ export class ForegroundRun {
     });
     const status = await settleGroup(group, pumps);
     clearTimeout(timer);
-    return await this.#result(status ?? { exitCode: null, signal: null }, contained === undefined ? {} : await containedFacts(contained));
+    const contained = guard === undefined ? {} : { contained: true as const, ...(await within(guard.news(), guardMs, {})) };
+    const more = { ...contained, ...(networkOff === undefined ? {} : { networkOff }) };
+    return await this.#result(status ?? { exitCode: null, signal: null }, more);
   }
 
   #armTimeout(expire: () => void): NodeJS.Timeout | undefined {
@@ -99,11 +105,6 @@ export class ForegroundRun {
 
 function failureOf({ spawnError, spawnCode }: SpawnFailure): Partial<RunResult> {
   return { spawnError, ...(spawnCode === undefined ? {} : { spawnCode }) };
-}
-
-async function containedFacts({ watch }: NonNullable<Extract<Launch, { ok: true }>['contained']>): Promise<Partial<RunResult>> {
-  const controlFiles = await watch.news();
-  return { contained: true, ...(controlFiles.length === 0 ? {} : { controlFiles }) };
 }
 
 function captureFor(request: RunRequest): OutputCapture {

@@ -7,9 +7,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import type { SpawnFailure } from '../../shared/broker-protocol.ts';
+import type { ControlNews, NetworkOff, SpawnFailure } from '../../shared/broker-protocol.ts';
 import { signalGroup, signalGroupInside, waitGroupGone } from '../../shared/process-table.ts';
-import type { ControlFileWatch } from './sandbox/control-file-watch.ts';
 
 export interface ExitStatus {
   readonly exitCode: number | null;
@@ -25,11 +24,18 @@ export interface LaunchSpec {
   readonly stdin?: 'pipe';
   /** The leader only holds a sandbox: its end is that of all inside, so it is not asked to end, but killed when they were asked in vain. */
   readonly holdsSandbox?: boolean;
+  /** Open descriptors that it inherits, from number 3 on. */
+  readonly descriptors?: readonly number[];
 }
 
-export type Launch =
-  | { readonly ok: true; readonly group: ProcessGroup; readonly contained?: { readonly watch: ControlFileWatch } }
-  | ({ readonly ok: false } & SpawnFailure);
+export type Launch = ({ readonly ok: true; readonly group: ProcessGroup } & LaunchFacts) | ({ readonly ok: false } & SpawnFailure);
+
+/** What a command was started in. */
+export interface LaunchFacts {
+  /** Looks behind a command in a sandbox. */
+  readonly guard?: { news(): Promise<ControlNews> };
+  readonly networkOff?: NetworkOff;
+}
 
 /** Starts the command. What the system refuses (no program, no directory, no room) is an answer: a code and a sentence. */
 export async function launchGroup(spec: LaunchSpec): Promise<Launch> {
@@ -38,7 +44,7 @@ export async function launchGroup(spec: LaunchSpec): Promise<Launch> {
       cwd: spec.cwd,
       env: spec.env,
       detached: true,
-      stdio: [spec.stdin ?? 'ignore', 'pipe', 'pipe'],
+      stdio: [spec.stdin ?? 'ignore', 'pipe', 'pipe', ...(spec.descriptors ?? [])],
     });
     if (child.pid !== undefined) return { ok: true, group: new ProcessGroup(child, child.pid, spec.holdsSandbox) };
     const error = await new Promise<Error>((resolve) => child.once('error', resolve));

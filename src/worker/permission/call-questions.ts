@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { RequestPermissionRequest, ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { EventData, PermissionMode } from '../../shared/events.ts';
 import { type Grant, type PolicyContext, refusedByMode, type ResolvedAccess } from '../../shared/permission/mode-policy.ts';
-import { type SandboxState, sandboxWords } from '../../shared/sandbox.ts';
+import { commandNetwork, type SandboxState, sandboxWords } from '../../shared/sandbox.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../shared/thread-protocol.ts';
 import type { Journal } from '../agent/journal.ts';
 import { titleLine } from '../display/title-line.ts';
@@ -49,7 +49,7 @@ export interface Question {
   /** `0` waits for as long as the client takes. */
   readonly timeoutMs: number;
   /** What the command may reach. */
-  readonly network?: 'none' | undefined;
+  readonly network?: 'none' | 'any' | undefined;
 }
 
 export type Decision = Pick<EventData['permission/decided'], 'outcome' | 'by' | 'grant' | 'rule'>;
@@ -185,7 +185,9 @@ export class CallQuestions {
   async #sandboxOf({ access, network }: Question): Promise<string | undefined> {
     if (access.kind !== 'execute') return undefined;
     const state = await this.#options.sandboxState?.().catch(() => undefined);
-    return state === undefined ? undefined : sandboxWords(state, network ?? undefined);
+    if (state === undefined) return undefined;
+    const known = typeof access.conditions === 'object' ? access.conditions.network : undefined;
+    return sandboxWords(state, known ?? commandNetwork(state, { bound: network, asks: access.network }));
   }
 
   #withdraw(requestKey: string): void {

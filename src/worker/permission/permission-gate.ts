@@ -14,10 +14,12 @@ export interface PermissionCall {
   readonly rawInput: JsonValue;
 }
 
-/** What a rule allows a command with only. */
+/** What a command is allowed with only, and what it was given. */
 export interface CommandBounds {
-  readonly network?: 'none';
+  readonly network?: 'none' | 'any';
   readonly sandbox?: 'required';
+  /** No person said yes to it now: what it makes that other programs trust is taken away again. */
+  readonly unasked?: true;
 }
 
 /** `text` is what the model reads as the call's result. */

@@ -21,7 +21,7 @@ import {
 import { type RuledCall, type RuleVerdict, strictest } from '../../shared/permission/compiled-policy.ts';
 import { fallbackRuleName } from '../../shared/policy-rules.ts';
 import { CallQuestions, type CallQuestionsOptions, type Question } from './call-questions.ts';
-import { boundsOfConditions, withConditions } from './command-conditions.ts';
+import { boundsOfConditions, fullAccessBounds, unaskedBounds, withConditions } from './command-conditions.ts';
 import type { SandboxState } from '../../shared/sandbox.ts';
 import { KeptAnswers, type KeptRejection } from './kept-answers.ts';
 import { resolveAccess } from './resolve-access.ts';
@@ -46,6 +46,8 @@ export interface SessionPermissionsOptions extends CallQuestionsOptions {
   readonly commandState?: () => Promise<SandboxState>;
   /** What was answered for good in this workspace; absent for work that asks about one call at a time and heeds nothing else. */
   readonly lasting?: LastingGrants;
+  /** Nobody works in the workspace but programs. */
+  readonly unattended?: boolean;
   /** `false`: only this one call is ever asked about. For clients that are programs. */
   readonly offersGrants?: boolean;
 }
@@ -98,7 +100,7 @@ export class SessionPermissions implements PermissionGate {
     const mode = this.#mode;
     const hasPolicy = this.#policies.length > 0;
     const { hasRejections } = this.#kept;
-    if (!hasPolicy && !hasRejections && (call.access.kind === 'none' || mode === 'full-access')) return { allowed: true };
+    if (!hasPolicy && !hasRejections && (call.access.kind === 'none' || mode === 'full-access')) return this.#allowAll(call.access);
     try {
       const access = await resolveAccess(call.access, hasPolicy);
       const rejected = hasRejections ? this.#rejectionOf(call, access) : undefined;
@@ -159,7 +161,7 @@ export class SessionPermissions implements PermissionGate {
     if (refusal !== undefined) return this.#questions.refuse(call, { outcome: 'reject', by: 'mode' }, denied(refusal));
     const verdict = strictest(this.#policies.map((policy) => policy.decide({ toolName: call.toolName, access })));
     // Nothing is touched, and no rule speaks of it; on record all the same.
-    if (verdict === undefined) return this.#allowByRule(call, fallbackRuleName);
+    if (verdict === undefined) return this.#allowByRule(call, fallbackRuleName, access);
     const { rule } = verdict;
     if (verdict.action === 'deny')
       return this.#questions.refuse(call, { outcome: 'reject', by: 'policy', rule }, deniedByPolicy(rule, verdict.why));
@@ -173,9 +175,14 @@ export class SessionPermissions implements PermissionGate {
     if (signal.aborted) return refusals.cancelled;
     const late = refusedByMode(this.#mode, access);
     if (late !== undefined) return this.#questions.refuse(call, { outcome: 'reject', by: 'mode' }, denied(late));
-    const decision = verdict.action === 'allow' ? this.#allowByRule(call, rule) : await this.#askByRule(call, access, verdict, signal);
-    const bounds = { ...(network === 'none' ? { network } : {}), ...(sandbox === undefined ? {} : { sandbox }) };
+    const decision =
+      verdict.action === 'allow' ? this.#allowByRule(call, rule, access) : await this.#askByRule(call, access, verdict, signal);
+    const bounds = { ...(network === undefined ? {} : { network }), ...(sandbox === undefined ? {} : { sandbox }) };
     return decision.allowed ? { ...decision, ...bounds } : decision;
+  }
+
+  #allowByGrant(access: ResolvedAccess): PermissionDecision {
+    return { allowed: true, ...boundsOfConditions(access), ...unaskedBounds(access, this.#isUnattended) };
   }
 
   async #askByMode(call: PermissionCall, question: Omit<Question, 'timeoutMs'>, signal: AbortSignal): Promise<PermissionDecision> {
@@ -183,9 +190,17 @@ export class SessionPermissions implements PermissionGate {
     return answer.allowed ? { ...answer, ...boundsOfConditions(question.access) } : answer;
   }
 
-  #allowByRule(call: PermissionCall, rule: string): PermissionDecision {
+  #allowByRule(call: PermissionCall, rule: string, access: ResolvedAccess): PermissionDecision {
     this.#questions.record(call, { outcome: 'allow-once', by: 'policy', rule });
-    return { allowed: true };
+    return { allowed: true, ...unaskedBounds(access, this.#isUnattended) };
+  }
+
+  #allowAll(access: ResolvedAccess | PermissionCall['access']): PermissionDecision {
+    return { allowed: true, ...fullAccessBounds(access, this.#isUnattended) };
+  }
+
+  get #isUnattended(): boolean {
+    return this.#options.unattended === true;
   }
 
   async #askByRule(call: PermissionCall, given: ResolvedAccess, verdict: RuleVerdict, signal: AbortSignal): Promise<PermissionDecision> {
@@ -199,7 +214,7 @@ export class SessionPermissions implements PermissionGate {
     const kept = this.#kept.allowanceOfAny(coveringKeys(grant));
     if (kept !== undefined) {
       this.#questions.record(call, { ...kept, by: 'grant', rule });
-      return { allowed: true, ...boundsOfConditions(access) };
+      return this.#allowByGrant(access);
     }
     const timeoutMs = verdict.askTimeoutMs ?? this.#options.timeoutMs;
     const answer = await this.#questions.ask(
@@ -220,10 +235,10 @@ export class SessionPermissions implements PermissionGate {
     const verdict = decideAccess(now, access, this.#context);
     switch (verdict.kind) {
       case 'allow':
-        return { allowed: true };
+        return now === 'full-access' ? this.#allowAll(access) : { allowed: true };
       case 'granted':
         this.#questions.record(call, { outcome: this.#kept.allowanceOf(verdict.key) ?? 'allow-always', by: 'grant', grant: verdict.key });
-        return { allowed: true, ...boundsOfConditions(access) };
+        return this.#allowByGrant(access);
       case 'deny':
         this.#questions.record(call, { outcome: 'reject', by: 'mode' });
         return denied(verdict.text);

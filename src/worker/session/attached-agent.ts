@@ -3,6 +3,7 @@
  */
 import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
+import { sessionSecrets } from '../../shared/known-secrets.ts';
 import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
 import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
@@ -26,7 +27,7 @@ import { KeyedTurns } from './keyed-turns.ts';
 import { answerText } from './last-text.ts';
 import { replayLog } from './replay-log.ts';
 import { SaidMessages } from './said-messages.ts';
-import { attachedEvent, noteSharing } from './session-attach.ts';
+import { attachedEvent, type AttachedFacts, noteSharing } from './session-attach.ts';
 import { offersPlan, SessionChoosing } from './session-choosing.ts';
 import { SessionJournal, type SessionView } from './session-journal.ts';
 import { watchMemory } from './session-memory.ts';
@@ -86,7 +87,7 @@ export class AttachedAgent implements SessionApi {
     const projector = sessionProjector(task, this.#mcp.presenterOf, false);
     const screen = createSessionView(task, thread, { projector, tools: this.#mcp.presenterOf });
     this.#view = screen;
-    this.#journal = new SessionJournal({
+    this.#journal = new SessionJournal(sessionSecrets(task), {
       show: (event) => {
         this.#choosing.noteLogged(event);
         this.#keyedTurns.observe(event);
@@ -172,11 +173,11 @@ export class AttachedAgent implements SessionApi {
   }
 
   /** From here on the session writes its log. @throws ServerError LOG_WRITE_FAILED */
-  start(log: EventLog): void {
+  start(log: EventLog, sandbox: AttachedFacts['sandbox']): void {
     this.#journal.open(log);
     this.#titles.opened();
     const isNew = log.eventCount === 0;
-    this.#journal.append(attachedEvent(this.#task, this.#thread, log.epoch));
+    this.#journal.append(attachedEvent(this.#task, this.#thread, { epoch: log.epoch, sandbox }));
     if (isNew) this.#choosing.begin(this.#task);
     this.#subagents.resume();
     this.#mcp.start();
@@ -201,8 +202,7 @@ export class AttachedAgent implements SessionApi {
     const send = (said: readonly PromptBlock[], shown?: readonly PromptBlock[]): void =>
       void this.#agent.send(said, options, shown).then((end) => this.#complete(requestId, end));
     const said = withPaths(content, this.#task);
-    const answer = (outcome: TurnOutcome): void => this.#finish(requestId, outcome);
-    if (this.#commands?.take(said, options, { answer, send }) !== true) send(said);
+    if (this.#commands?.take(said, options, { answer: (outcome) => this.#finish(requestId, outcome), send }) !== true) send(said);
   }
 
   async rewind(request: RewindRequest): Promise<RewindMade> {
@@ -284,7 +284,7 @@ export class AttachedAgent implements SessionApi {
     this.#view.endCards?.();
     const text = this.#answersWithText && end.text !== undefined ? answerText(end.text) : undefined;
     this.#titles.turnEnded(end);
-    this.#finish(requestId, turnOutcome(end, text));
+    this.#finish(requestId, sessionSecrets(this.#task).without(turnOutcome(end, text)));
   }
 
   #finish(requestId: number, outcome: TurnOutcome): void {

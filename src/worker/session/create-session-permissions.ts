@@ -1,6 +1,7 @@
 /**
  * The permission gate of one session: its modes, grants and policies, and the way to whoever is asked.
  */
+import { sessionSecrets } from '../../shared/known-secrets.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import { workspaceRoots } from '../../shared/workspace-roots.ts';
 import { SessionPermissions } from '../permission/session-permissions.ts';
@@ -29,16 +30,17 @@ export function createSessionPermissions(task: SessionTask, thread: ThreadContex
     mode: settings.mode,
     timeoutMs: settings.permissionTimeoutMs,
     journal,
-    ask: (request) => main.requestPermission(request),
+    ask: (request) => main.requestPermission(sessionSecrets(task).without(request)),
     withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
     flush: () => outbox.flush(),
     toolCall: (call, reason) => projector.permissionToolCall(call, reason),
     policies: sessionPolicies({ cwd, roots, ownDirectories, server: settings.policy, session: options.policy }),
     canCutNetwork: () => broker.canCutNetwork(),
     commandState: () => broker.sandboxState(),
-    ...(task.sandbox === undefined ? {} : { sandboxState: () => broker.sandboxState() }),
+    ...(task.sandbox === undefined || task.sandbox.use === 'off' ? {} : { sandboxState: () => broker.sandboxState() }),
     ...(grants === undefined ? {} : { lasting: new WorkspaceGrants({ ...grants, workspace: cwd, note }) }),
     // A program that answers for a person is asked about one call at a time.
     offersGrants: settings.profile !== 'automation',
+    unattended: settings.profile === 'automation',
   });
 }

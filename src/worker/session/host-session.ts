@@ -11,6 +11,7 @@ import type { SessionApi, SessionStarted, SessionTask } from '../../shared/threa
 import { EventLog } from '../log/event-log.ts';
 import { AttachedAgent } from './attached-agent.ts';
 import { ReadOnlySession } from './read-only-session.ts';
+import { sandboxReport } from './session-attach.ts';
 import type { ThreadContext } from './thread-context.ts';
 
 /**
@@ -59,6 +60,7 @@ function lookAt(task: SessionTask, thread: ThreadContext): Attached {
 async function goOnWith(task: SessionTask, thread: ThreadContext, afterTurn: (() => void) | undefined): Promise<Attached> {
   const host = (child: SessionTask): Promise<void> => hostSession(child, thread, afterTurn);
   const agent = new AttachedAgent(task, thread, { host, ...(afterTurn === undefined ? {} : { afterTurn }) });
+  const sandbox = sandboxReport(task);
   const log = await EventLog.open({
     path: task.logPath,
     lockPath: task.lockPath,
@@ -68,7 +70,7 @@ async function goOnWith(task: SessionTask, thread: ThreadContext, afterTurn: (()
     ...(task.givenUp === undefined ? {} : { isGivenUp: whetherSet(task.givenUp) }),
     onEvent: (event) => agent.observe(event),
   });
-  await startOn(agent, log);
+  await startOn(agent, log, sandbox);
   return { hosted: agent, eventCount: log.eventCount };
 }
 
@@ -78,10 +80,10 @@ function whetherSet(flag: SharedArrayBuffer): () => boolean {
 }
 
 /** A disk that takes no more refuses the session: then the log, and its lock above all, is given back. */
-async function startOn(agent: AttachedAgent, log: EventLog): Promise<void> {
+async function startOn(agent: AttachedAgent, log: EventLog, sandbox: ReturnType<typeof sandboxReport>): Promise<void> {
   try {
     await agent.settle(log);
-    agent.start(log);
+    agent.start(log, await sandbox);
   } catch (error) {
     // The log was never written by this session, so its close has nothing of it to report.
     await log.close().catch(() => undefined);

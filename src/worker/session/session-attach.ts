@@ -2,12 +2,31 @@
  * What is logged and said when a session was put on a thread.
  */
 import type { EventInput } from '../../shared/events.ts';
+import type { SandboxReport } from '../../shared/sandbox.ts';
+import { awaitSandboxState } from '../../shared/sandbox-slot.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import type { ThreadContext } from './thread-context.ts';
 
+/** The broker tries the sandbox in some milliseconds; where it does not say in this time, the event is written without. */
+const sandboxWaitMs = 1_500;
+
+/** What the session's commands are kept in, as the first event says it. Never rejects. */
+export async function sandboxReport({ sandbox }: SessionTask): Promise<SandboxReport | undefined> {
+  if (sandbox === undefined) return undefined;
+  const { use, network, slot } = sandbox;
+  const state = await awaitSandboxState(slot, sandboxWaitMs);
+  return { use, ...(state ?? { network, why: 'not tried yet' }) };
+}
+
+export interface AttachedFacts {
+  /** Of the log. */
+  readonly epoch: number;
+  readonly sandbox: SandboxReport | undefined;
+}
+
 /** The first event of a session on this thread. */
-export function attachedEvent(task: SessionTask, thread: ThreadContext, epoch: number): EventInput {
-  const { isolation, additionalDirectories = [], sandbox } = task;
+export function attachedEvent(task: SessionTask, thread: ThreadContext, { epoch, sandbox }: AttachedFacts): EventInput {
+  const { isolation, additionalDirectories = [] } = task;
   return {
     type: 'thread/attached',
     data: {

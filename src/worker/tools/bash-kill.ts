@@ -2,6 +2,7 @@
  * The `bash_kill` tool: ends a background task and says how it ended.
  */
 import { refusedTask, statusLine, statusMeta, withBroker } from './bash-task-answer.ts';
+import { controlMarks } from './contained-marks.ts';
 import type { Tool } from './tool.ts';
 
 export interface BashKillArgs {
@@ -23,7 +24,11 @@ export const bashKillTool: Tool<BashKillArgs> = {
     withBroker(async () => {
       const answer = await context.broker.killBackground(context.sessionId, args.task_id);
       if (!answer.ok) return refusedTask(args.task_id, answer.code);
-      return { text: `Ended task ${args.task_id}.\n${statusLine(answer.value)}`, isError: false, meta: statusMeta(answer.value) };
+      return {
+        text: [`Ended task ${args.task_id}.`, ...controlMarks(answer.value), statusLine(answer.value)].join('\n'),
+        isError: false,
+        meta: statusMeta(answer.value),
+      };
     }),
   presentDraft: () => ({ title: 'End a background task', kind: 'execute' }),
   presentCall: (args) => ({ card: 'generic', title: `End ${args.task_id}`, kind: 'execute', rawInput: { ...args } }),

@@ -4,6 +4,7 @@
 import type { BackgroundOutput } from '../../shared/broker-protocol.ts';
 import { refusedTask, statusLine, statusMeta, withBroker } from './bash-task-answer.ts';
 import { clip, keptBytesPerStream } from './bash-result.ts';
+import { controlMarks } from './contained-marks.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 export interface BashOutputArgs {
@@ -53,16 +54,19 @@ async function readTask(args: BashOutputArgs, context: ToolContext): Promise<Too
     const answer = await broker.readBackground(sessionId, args.task_id, Math.max(0, Math.min(left, sliceMs)));
     if (!answer.ok) return refusedTask(args.task_id, answer.code);
     const { text, droppedBytes, status } = answer.value;
-    if (text !== '' || droppedBytes > 0 || status.state === 'exited' || left <= sliceMs) return outputOutcome(answer.value);
+    const { controlFiles, movedFiles } = answer.value;
+    const hasNews = text !== '' || droppedBytes > 0 || controlFiles !== undefined || movedFiles !== undefined;
+    if (hasNews || status.state === 'exited' || left <= sliceMs) return outputOutcome(answer.value);
   }
 }
 
-function outputOutcome({ text, droppedBytes, status, spillPath }: BackgroundOutput): ToolOutcome {
+function outputOutcome({ text, droppedBytes, status, spillPath, ...control }: BackgroundOutput): ToolOutcome {
   const shown = clip(text, keptBytesPerStream * 1.25);
   const where = spillPath === undefined ? '' : `; the whole output is in ${spillPath}`;
   const parts = [
     droppedBytes > 0 ? `[${droppedBytes} bytes before this were dropped${where}]` : undefined,
     shown === '' ? '(no new output)' : shown.replace(/\n$/, ''),
+    ...controlMarks(control),
     statusLine(status),
   ];
   return { text: parts.filter((part) => part !== undefined).join('\n'), isError: false, meta: statusMeta(status) };

@@ -5,6 +5,7 @@
  * never read back out of the text.
  */
 import type { CapturedOutput, RunResult, SpawnFailure } from '../../shared/broker-protocol.ts';
+import { containedMarks, controlMarks, lackOfNetworkMark } from './contained-marks.ts';
 import type { ToolOutcome } from './tool.ts';
 
 /** Bytes of each stream the model and the card get to see. */
@@ -16,6 +17,8 @@ export interface CommandFacts {
   readonly cwd: string;
   readonly timeoutMs: number;
   readonly spillMaxBytes: number;
+  /** The call asked for the network. */
+  readonly askedForNetwork?: boolean;
 }
 
 export function commandOutcome(result: RunResult, facts: CommandFacts): ToolOutcome {
@@ -26,7 +29,7 @@ export function commandOutcome(result: RunResult, facts: CommandFacts): ToolOutc
   const stdout = clip(result.stdout.text, keptBytesPerStream * 1.25);
   const stderr = clip(result.stderr.text, keptBytesPerStream * 1.25);
   const limits = limitMarks(result, facts);
-  const marks = [...limits, ...endMarks(result), ...containedMark(result)];
+  const marks = [...limits, ...endMarks(result), ...containedMarks(result)];
   const output = [stdout, stderr === '' ? '' : `[stderr]\n${stderr}`].filter((part) => part !== '').map(withoutLastNewline);
   const text = [...(output.length === 0 ? ['(no output)'] : output), ...marks].join('\n');
   const meta = {
@@ -34,6 +37,7 @@ export function commandOutcome(result: RunResult, facts: CommandFacts): ToolOutc
     signal: result.signal,
     timedOut: result.timedOut,
     ...(result.contained === true ? { sandbox: 'bubblewrap' } : {}),
+    ...(result.networkOff === undefined ? {} : { network: 'off' }),
     // As it came, the two streams together: what a person would have seen.
     output: clip(result.shown?.text ?? stdout + stderr, cardBytes),
     ...(limits.length === 0 ? {} : { notes: limits }),
@@ -48,13 +52,14 @@ export function notStarted({ spawnError, spawnCode }: SpawnFailure): ToolOutcome
 }
 
 /** What the card has no values for: it shows these as lines behind its output. */
-function limitMarks(result: RunResult, { timeoutMs, spillMaxBytes }: CommandFacts): string[] {
+function limitMarks(result: RunResult, { timeoutMs, spillMaxBytes, askedForNetwork = false }: CommandFacts): string[] {
   const marks = [
     truncationMark('stdout', result.stdout, spillMaxBytes),
     truncationMark('stderr', result.stderr, spillMaxBytes),
     result.cancelled ? '[aborted: the command was ended before it finished]' : undefined,
     result.timedOut ? `[timed out after ${timeoutMs} ms]` : undefined,
-    controlFilesMark(result),
+    lackOfNetworkMark(result, askedForNetwork),
+    ...controlMarks(result),
   ];
   return marks.filter((mark) => mark !== undefined);
 }
@@ -62,18 +67,6 @@ function limitMarks(result: RunResult, { timeoutMs, spillMaxBytes }: CommandFact
 function endMarks({ signal, exitCode }: RunResult): string[] {
   if (signal !== null) return [`[killed by signal ${signal}]`];
   return exitCode === null || exitCode === 0 ? [] : [`[exit code: ${exitCode}]`];
-}
-
-/** A command that failed may have failed by its sandbox, which its own words seldom say. */
-function containedMark({ contained, exitCode }: RunResult): string[] {
-  if (contained !== true || exitCode === 0) return [];
-  return ['[ran in a sandbox: only the workspace and a /tmp of this session can be written, and credentials are hidden]'];
-}
-
-function controlFilesMark({ controlFiles = [] }: RunResult): string | undefined {
-  if (controlFiles.length === 0) return undefined;
-  const names = controlFiles.map((path) => JSON.stringify(path)).join(', ');
-  return `[while it ran, files appeared or changed that other programs trust: ${names}; tell the user]`;
 }
 
 function truncationMark(name: string, output: CapturedOutput, spillMaxBytes: number): string | undefined {

@@ -20,7 +20,8 @@ export function statusLine(status: BackgroundStatus): string {
 
 /** The status in plain data, for the log and the card. */
 export function statusMeta(status: BackgroundStatus): { state: string; exitCode: number | null; signal: string | null } {
-  return status.state === 'running' ? { state: 'running', exitCode: null, signal: null } : { ...status };
+  if (status.state === 'running') return { state: 'running', exitCode: null, signal: null };
+  return { state: status.state, exitCode: status.exitCode, signal: status.signal };
 }
 
 /** Runs the body; a broker that is lost or going down is an outcome, not a throw. */

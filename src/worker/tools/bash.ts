@@ -11,6 +11,7 @@ import { fencedText } from '../display/fenced-text.ts';
 import { titleLine } from '../display/title-line.ts';
 import { commandOutcome, keptBytesPerStream, notStarted } from './bash-result.ts';
 import { commandShell } from './bash-shell.ts';
+import { networkOffMark } from './contained-marks.ts';
 import { decideDirectory, isDecidedDirectory } from './decided-directory.ts';
 import { textSoFar } from './draft-view.ts';
 import { failed } from './outcome.ts';
@@ -23,6 +24,7 @@ export interface BashArgs {
   readonly timeoutMs?: number;
   readonly workdir?: string;
   readonly run_in_background?: boolean;
+  readonly network?: boolean;
 }
 
 const maxTimeoutMs = 600_000;
@@ -51,6 +53,11 @@ export const bashTool: Tool<BashArgs> = {
       },
       workdir: { type: 'string', minLength: 1, description: 'Where to run, absolute or relative to the working directory of the session.' },
       run_in_background: { type: 'boolean', description: 'Return a task id at once and let the command run on.' },
+      network: {
+        type: 'boolean',
+        description:
+          'Asks for the network, which commands in a sandbox do not have: for downloads, and for servers that others shall reach.',
+      },
     },
     required: ['command', 'description'],
     additionalProperties: false,
@@ -60,7 +67,8 @@ export const bashTool: Tool<BashArgs> = {
     const directory = workingDirectory(args, cwd);
     decideDirectory(args, directory);
     const background = args.run_in_background === true ? ({ background: true } as const) : {};
-    return { kind: 'execute', command: args.command, cwd: directory, ...background };
+    const network = args.network === true ? ({ network: true } as const) : {};
+    return { kind: 'execute', command: args.command, cwd: directory, ...background, ...network };
   },
   execute: async (args, context) => {
     if (context.signal.aborted) return { text: '[aborted: the command was not started]', isError: true, code: 'ABORTED' };
@@ -106,7 +114,7 @@ async function runForeground(args: BashArgs, context: ToolContext): Promise<Tool
     return { text: '[aborted: the command was ended, but its end is not proven yet]', isError: true, code: 'ABORTED' };
   }
   await follower?.finish(result.unread);
-  return commandOutcome(result, { cwd: spec.cwd, timeoutMs, spillMaxBytes });
+  return commandOutcome(result, { cwd: spec.cwd, timeoutMs, spillMaxBytes, askedForNetwork: args.network === true });
 }
 
 function followRun({ live, broker, sessionId, callId }: ToolContext): RunFollower | undefined {
@@ -139,9 +147,10 @@ async function startBackground(args: BashArgs, context: ToolContext): Promise<To
   if ('spawnError' in started) {
     return notStarted(started);
   }
-  const { taskId } = started;
+  const { taskId, networkOff } = started;
   const text = `Started background task ${taskId}. Read it with bash_output, end it with bash_kill (task_id: ${taskId}).`;
-  return { text, isError: false, meta: { taskId } };
+  const cut = networkOff === undefined ? '' : `\n${networkOffMark(networkOff, args.network === true)}`;
+  return { text: `${text}${cut}`, isError: false, meta: { taskId } };
 }
 
 function commandSpec(args: BashArgs, context: ToolContext): CommandSpec {
@@ -153,6 +162,7 @@ function commandSpec(args: BashArgs, context: ToolContext): CommandSpec {
     env: context.env,
     ...(context.network === undefined ? {} : { network: context.network }),
     ...(context.sandbox === undefined ? {} : { sandbox: context.sandbox }),
+    ...(context.unasked === undefined ? {} : { unasked: context.unasked }),
     roots: context.roots ?? [context.cwd],
     keepBytes: keptBytesPerStream,
     spillDir: context.spillDir,

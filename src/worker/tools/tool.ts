@@ -16,7 +16,7 @@ export type ToolAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'read'; readonly paths: readonly string[] }
   | { readonly kind: 'write'; readonly paths: readonly string[] }
-  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string; readonly background?: true }
+  | { readonly kind: 'execute'; readonly command: string; readonly cwd: string; readonly background?: true; readonly network?: true }
   /** Hands work to another agent. */
   | { readonly kind: 'delegate'; readonly provider: string }
   /** Reaches whatever a server of the client's choice reaches. `print` changes with the server and with the tool. */
@@ -78,10 +78,12 @@ export interface ToolContext {
   readonly ripgrepPath: string | undefined;
   /** What the client lays over the environment of commands. May hold secrets: never logged, never shown. */
   readonly env: Readonly<Record<string, string>>;
-  /** `none`: the policy allowed this call only with its network cut off. */
-  readonly network?: 'none';
+  /** `none`: the policy allowed this call only with its network cut off. `any`: the network was given to this call. */
+  readonly network?: 'none' | 'any';
   /** `required`: the policy allowed this call only in a sandbox. */
   readonly sandbox?: 'required';
+  /** Nobody was asked about this call. */
+  readonly unasked?: true;
   /** The runs of the session's subagents; absent where it may not delegate. */
   readonly subagents?: SubagentRuns;
   /** The way out of plan mode; absent where there is nobody to approve a plan. */

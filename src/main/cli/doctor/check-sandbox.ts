@@ -1,6 +1,6 @@
 /** What commands are kept in here: asked of the part that runs them, which tries it for real. */
 import type { ServerConfig } from '../../../shared/config.ts';
-import type { SandboxState } from '../../../shared/sandbox.ts';
+import { type SandboxState, sandboxSummary } from '../../../shared/sandbox.ts';
 import { BrokerThread } from '../../threads/broker-thread.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
@@ -13,9 +13,6 @@ export async function checkSandbox(
   { sandbox, stateDir }: Pick<ServerConfig, 'sandbox' | 'stateDir'>,
   brokerPath: string | URL,
 ): Promise<Finding> {
-  if (sandbox.use === 'off') {
-    return warn(subject, 'turned off: commands run with all rights of this user', 'Take sandbox = "off" away where work is unattended.');
-  }
   const broker = new BrokerThread({ entryPath: brokerPath, sandbox, ownDirectories: [stateDir], onStderr: () => undefined });
   try {
     return finding(await broker.api.sandboxState(), sandbox);
@@ -26,12 +23,11 @@ export async function checkSandbox(
   }
 }
 
-function finding({ kind, version, why, limits }: SandboxState, { use, network, maxProcesses, memoryMb }: ServerConfig['sandbox']): Finding {
-  const bounds = maxProcesses > 0 || memoryMb > 0 ? `; limits by ${limits ?? 'nothing'}` : '';
-  if (kind === 'bubblewrap') {
-    const net = network === 'on' ? 'with network' : 'without network';
-    return ok(subject, `bubblewrap ${version ?? ''}: commands write in the workspace only, ${net}${bounds}`);
+function finding(state: SandboxState, { use }: ServerConfig['sandbox']): Finding {
+  const text = sandboxSummary(state);
+  if (state.kind === 'bubblewrap') {
+    return state.weak === undefined ? ok(subject, text) : warn(subject, text, 'Update bubblewrap.');
   }
-  const text = `none: ${why ?? 'it does not work here'}${bounds}`;
+  if (use === 'off') return warn(subject, text, 'Take sandbox = "off" away where work is unattended.');
   return use === 'required' ? fail(subject, `${text}; every command is refused`, advice) : warn(subject, text, advice);
 }

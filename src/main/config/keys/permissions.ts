@@ -30,9 +30,9 @@ export const permissionsKeys = {
   },
   sandbox_network: {
     section: 'permissions',
-    type: { kind: 'choice', values: ['on', 'off'] },
-    default: 'on',
-    doc: '`off` runs every command without a network, and refuses it where that cannot be done.',
+    type: { kind: 'choice', values: ['ask', 'on', 'off'] },
+    default: 'ask',
+    doc: '`ask`: contained commands have no network but where one asks for it and is allowed that. `off` runs every command without, and refuses it where that cannot be done.',
   },
   sandbox_writable: {
     section: 'permissions',

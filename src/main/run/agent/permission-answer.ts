@@ -43,7 +43,7 @@ function isAllowed(toolCall: RequestPermissionRequest['toolCall'], { policies, m
     const verdict = new CompiledPolicy({ ...policy, rules }, { cwd, home: canonical(homedir()) }).decide({ toolName, access });
     if (verdict === undefined) return policy.fallback === 'allow';
     // Nobody here can cut the network of another agent's command.
-    return verdict.action === 'allow' && (access.kind !== 'execute' || verdict.network === undefined);
+    return verdict.action === 'allow' && (access.kind !== 'execute' || verdict.network !== 'none');
   });
 }
 

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { access, constants, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { SandboxState } from '../../../shared/sandbox.ts';
 import type { Argv } from '../network-cut.ts';
 
 export interface LimitSettings {
@@ -26,6 +27,13 @@ interface Hierarchy {
   }[];
 }
 
+interface Hierarchies {
+  /** All that the limits need, or none at all. */
+  readonly hierarchies: readonly Hierarchy[];
+  /** Why there are none, to stand behind "as". */
+  readonly why: string;
+}
+
 /** Every control group of a session, and the way into them. */
 interface Groups {
   readonly directories: readonly string[];
@@ -38,7 +46,7 @@ const joinGroups = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit
 export class CommandLimits {
   readonly #settings: LimitSettings;
   readonly #groups = new Map<string, Promise<Groups>>();
-  #hierarchies: Promise<readonly Hierarchy[]> | undefined;
+  #hierarchies: Promise<Hierarchies> | undefined;
 
   constructor(settings: LimitSettings) {
     this.#settings = settings;
@@ -48,14 +56,16 @@ export class CommandLimits {
     return this.#settings.memoryMb > 0 || this.#settings.maxProcesses > 0;
   }
 
-  /** What holds the limits here. */
-  async kind(): Promise<'cgroup' | 'ulimit'> {
-    return (await this.#find()).length > 0 ? 'cgroup' : 'ulimit';
+  /** What holds the limits here, and why it is not control groups; nothing where none are set. Never rejects. */
+  async state(): Promise<Pick<SandboxState, 'limits' | 'limitsWhy'>> {
+    if (!this.isSet) return {};
+    const { hierarchies, why } = await this.#find();
+    return hierarchies.length > 0 ? { limits: 'cgroup' } : { limits: 'ulimit', limitsWhy: why };
   }
 
   /** The command under the limits of its owner. The inner one is limited by the shell when `inside` a sandbox and no group can be had. */
   async wrap(owner: string, argv: Argv): Promise<Argv> {
-    if (!this.isSet || (await this.#find()).length === 0) return argv;
+    if (!this.isSet || (await this.#find()).hierarchies.length === 0) return argv;
     let groups = this.#groups.get(owner);
     if (groups === undefined) {
       groups = this.#make();
@@ -67,7 +77,7 @@ export class CommandLimits {
 
   /** The command behind limits of the shell, where there are no groups; to be put inside a sandbox. */
   async wrapInside(argv: Argv): Promise<Argv> {
-    if (!this.isSet || (await this.#find()).length > 0) return argv;
+    if (!this.isSet || (await this.#find()).hierarchies.length > 0) return argv;
     const { memoryMb, maxProcesses } = this.#settings;
     // Not every shell knows -u: one that does not runs nothing.
     const limits = [
@@ -88,7 +98,7 @@ export class CommandLimits {
   async #make(): Promise<Groups> {
     const name = `dsh-acp-${process.pid}-${randomUUID()}`;
     const directories: string[] = [];
-    for (const { directory, files } of await this.#find()) {
+    for (const { directory, files } of (await this.#find()).hierarchies) {
       const group = join(directory, name);
       await mkdir(group);
       directories.push(group);
@@ -100,15 +110,14 @@ export class CommandLimits {
     return { directories };
   }
 
-  async #find(): Promise<readonly Hierarchy[]> {
+  async #find(): Promise<Hierarchies> {
     this.#hierarchies ??= findHierarchies(this.#settings);
     return await this.#hierarchies;
   }
 }
 
-/** All that the limits need, or none at all. */
-async function findHierarchies({ memoryMb, maxProcesses }: LimitSettings): Promise<readonly Hierarchy[]> {
-  if (process.platform !== 'linux') return [];
+async function findHierarchies({ memoryMb, maxProcesses }: LimitSettings): Promise<Hierarchies> {
+  if (process.platform !== 'linux') return none('control groups are Linux only');
   try {
     const lines = (await readFile('/proc/self/cgroup', 'utf8'))
       .trim()
@@ -117,11 +126,12 @@ async function findHierarchies({ memoryMb, maxProcesses }: LimitSettings): Promi
     const wanted = [...(memoryMb > 0 ? (['memory'] as const) : []), ...(maxProcesses > 0 ? (['pids'] as const) : [])];
     const unified = lines.find(([id]) => id === '0')?.[2];
     const values = { memory: String(memoryMb * 1024 * 1024), pids: String(maxProcesses) };
-    const second = unified === undefined ? undefined : await unifiedParent(join(cgroupRoot, unified), wanted);
-    if (second !== undefined) {
+    const second =
+      unified === undefined ? none('there is no control group of version 2') : await unifiedParent(join(cgroupRoot, unified), wanted);
+    if (typeof second === 'string') {
       const files = wanted.map((name) => ({ name: `${name}.max`, value: values[name] }));
       const swap = memoryMb > 0 ? [{ name: 'memory.swap.max', value: '0', optional: true as const }] : [];
-      return [{ directory: second, files: [...files, ...swap] }];
+      return found([{ directory: second, files: [...files, ...swap] }]);
     }
     const first = wanted.map((name) => {
       const own = lines.find(([, controllers]) => controllers?.split(',').includes(name))?.[2];
@@ -129,26 +139,35 @@ async function findHierarchies({ memoryMb, maxProcesses }: LimitSettings): Promi
       return own === undefined ? undefined : { directory: join(cgroupRoot, name, own), files: [{ name: file, value: values[name] }] };
     });
     const hierarchies = first.filter((one) => one !== undefined);
-    if (hierarchies.length < wanted.length) return [];
+    if (hierarchies.length < wanted.length) return second;
     for (const { directory } of hierarchies) await tryToMake(directory);
-    return hierarchies;
-  } catch {
+    return found(hierarchies);
+  } catch (error) {
     // No control groups, or none that are ours to divide.
-    return [];
+    return none(`no control group can be made here (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
   }
 }
 
+function none(why: string): Hierarchies {
+  return { hierarchies: [], why };
+}
+
+function found(hierarchies: readonly Hierarchy[]): Hierarchies {
+  return { hierarchies, why: '' };
+}
+
 /** A group with processes cannot be divided further, so a new one must stand beside that of this server. */
-async function unifiedParent(own: string, wanted: readonly string[]): Promise<string | undefined> {
+async function unifiedParent(own: string, wanted: readonly string[]): Promise<string | Hierarchies> {
+  const parent = dirname(own);
   try {
-    const parent = dirname(own);
     const given = (await readFile(join(parent, 'cgroup.subtree_control'), 'utf8')).trim().split(' ');
-    if (!wanted.every((name) => given.includes(name))) return undefined;
+    const missing = wanted.filter((name) => !given.includes(name));
+    if (missing.length > 0) return none(`the controllers ${missing.join(' and ')} are not delegated to ${parent}`);
     await access(join(parent, 'cgroup.procs'), constants.W_OK);
     await tryToMake(parent);
     return parent;
-  } catch {
-    return undefined;
+  } catch (error) {
+    return none(`no control group can be made in ${parent} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
   }
 }
 

@@ -4,16 +4,19 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { CommandSpec, SpawnFailure } from '../../../shared/broker-protocol.ts';
-import { commandTmpName } from '../../../shared/log/session-paths.ts';
-import { isInsideAny } from '../../../shared/path-inside.ts';
-import type { SandboxSettings, SandboxState } from '../../../shared/sandbox.ts';
+import type { CommandSpec, ControlNews, NetworkOff, SpawnFailure } from '../../../shared/broker-protocol.ts';
+import { commandTmpName, quarantineName } from '../../../shared/log/session-paths.ts';
+import { commandNetwork, type SandboxSettings, type SandboxState } from '../../../shared/sandbox.ts';
 import type { Environment } from '../environment.ts';
 import { type Argv, NetworkCut } from '../network-cut.ts';
 import type { LaunchSpec } from '../process-group.ts';
-import { Bubblewrap } from './bubblewrap.ts';
+import { Bubblewrap, type FoundProgram, type Wrapped, type WrapWish } from './bubblewrap.ts';
 import { CommandLimits } from './command-limits.ts';
-import { ControlFileWatch } from './control-file-watch.ts';
+import { ControlGuard } from './control-guard.ts';
+import { PlaceMoved } from './directory-handle.ts';
+import { GitSearch } from './git-search.ts';
+import { Quarantine } from './quarantine.ts';
+import { insideEnvironment, withheldInside } from './sandbox-environment.ts';
 
 export interface ContainmentOptions {
   readonly settings: SandboxSettings;
@@ -25,22 +28,26 @@ export interface ContainmentOptions {
   readonly platform?: NodeJS.Platform;
 }
 
-export type Prepared =
-  | {
-      readonly ok: true;
-      readonly argv: Argv;
-      readonly env: Readonly<Record<string, string>>;
-      readonly holdsSandbox?: true;
-      readonly contained?: ContainedCommand;
-    }
-  | ({ readonly ok: false } & SpawnFailure);
+export type Prepared = PreparedCommand | ({ readonly ok: false } & SpawnFailure);
 
-export interface ContainedCommand {
-  readonly watch: ControlFileWatch;
+export interface PreparedCommand {
+  readonly ok: true;
+  readonly argv: Argv;
+  readonly env: Readonly<Record<string, string>>;
+  /** Variables of the server's environment that it does not get. */
+  readonly withheld?: readonly string[];
+  readonly networkOff?: NetworkOff;
+  readonly contained?: ContainedCommand;
 }
 
-/** For a server that says nothing. */
-export const noSandbox: SandboxSettings = { use: 'off', network: 'on', writable: [], memoryMb: 0, maxProcesses: 0 };
+/** {@link close} it once it has been started, or will not be. */
+export interface ContainedCommand {
+  /** Absent for programs that nobody looks behind. */
+  readonly guard?: { news(): Promise<ControlNews> };
+  /** To be inherited behind stdin, stdout and stderr. */
+  readonly descriptors: readonly number[];
+  readonly close: () => Promise<void>;
+}
 
 const notCut = 'ENOTSUP: the network of a command cannot be cut off on this system';
 
@@ -49,6 +56,7 @@ export class Containment {
   readonly #networkCut: NetworkCut;
   readonly #bubblewrap: Bubblewrap;
   readonly #limits: CommandLimits;
+  readonly #search = new GitSearch();
   /** By owner: what stands in the place of `/tmp`, so that one command finds what an earlier one left there. */
   readonly #tmp = new Map<string, Promise<string | undefined>>();
 
@@ -63,12 +71,11 @@ export class Containment {
   /** What holds for commands of this server; tries the sandbox if that has not been done. Never rejects. */
   async state(): Promise<SandboxState> {
     const { use, network } = this.#options.settings;
-    const limits = this.#limits.isSet ? { limits: await this.#limits.kind() } : {};
-    if (use === 'off') return { kind: 'none', network, ...limits, why: 'it is turned off' };
-    const found = await this.#bubblewrap.find();
-    return found.ok
-      ? { kind: 'bubblewrap', network, version: found.version, ...limits }
-      : { kind: 'none', network, ...limits, why: found.why };
+    const limits = await this.#limits.state();
+    const found = use === 'off' ? ({ ok: false, why: 'it is turned off' } as const) : await this.#bubblewrap.find();
+    if (!found.ok) return { kind: 'none', network: network === 'off' ? 'off' : 'on', ...limits, why: found.why };
+    const weak = found.takesDescriptors ? {} : { weak: tooOld };
+    return { kind: 'bubblewrap', network, version: found.version, ...limits, ...weak };
   }
 
   async canCutNetwork(): Promise<boolean> {
@@ -79,18 +86,15 @@ export class Containment {
     const { settings } = this.#options;
     const { roots } = spec;
     if (roots === undefined) return await this.#prepareOwn(spec);
-    const network = spec.network === 'none' || settings.network === 'off' ? 'off' : 'on';
     const demanded = settings.use === 'required' || spec.sandbox === 'required';
-    const argv = { command: spec.command, args: spec.args };
     const found = settings.use === 'off' ? undefined : await this.#bubblewrap.find();
-    if (found?.ok === true) return await this.#contain({ ...spec, roots }, found.program, network);
-    if (demanded) {
-      return missing(found?.why ?? 'it is turned off');
-    }
-    const limited = await this.#limits.wrapInside(argv);
-    const cut = network === 'off' ? await this.#networkCut.wrap(limited) : limited;
+    if (found?.ok === true) return await this.#contain({ ...spec, roots }, found);
+    if (demanded) return missing(found?.why ?? 'it is turned off');
+    const limited = await this.#limits.wrapInside({ command: spec.command, args: spec.args });
+    const networkOff = this.#networkOff('none', spec);
+    const cut = networkOff === undefined ? limited : await this.#networkCut.wrap(limited);
     if (cut === undefined) return { ok: false, spawnError: notCut };
-    return { ok: true, argv: await this.#limits.wrap(spec.owner, cut), env: {} };
+    return { ok: true, argv: await this.#limits.wrap(spec.owner, cut), env: {}, ...(networkOff === undefined ? {} : { networkOff }) };
   }
 
   /** Once no process of the owner is left. */
@@ -109,9 +113,16 @@ export class Containment {
     if (use !== 'required') return { ok: true, argv: { command, args }, env: {} };
     const found = await this.#bubblewrap.find();
     if (!found.ok) return missing(found.why);
-    const wish = { roots: directories, writable, tmp: undefined, spillDir: undefined, network };
-    const argv = await this.#bubblewrap.wrap({ command, args }, cwd, found.program, wish);
-    return { ok: true, argv, env: insideEnvironment(this.#options.ambient, writable), holdsSandbox: true };
+    const wish = {
+      roots: directories,
+      writable,
+      tmp: undefined,
+      spillDir: undefined,
+      cwd,
+      network: network === 'off' ? 'off' : 'on',
+    } as const;
+    const wrapped = await this.#wrap({ command, args }, found, wish);
+    return 'spawnError' in wrapped ? { ok: false, ...wrapped } : { ...this.#inside(wrapped.wrapped), ok: true, argv: wrapped.wrapped.argv };
   }
 
   async #prepareOwn({ command, args, network }: CommandSpec): Promise<Prepared> {
@@ -119,20 +130,60 @@ export class Containment {
     return argv === undefined ? { ok: false, spawnError: notCut } : { ok: true, argv, env: {} };
   }
 
-  async #contain(spec: CommandSpec & { readonly roots: readonly string[] }, program: string, network: 'on' | 'off'): Promise<Prepared> {
+  /** Why a command has no network; `undefined` where it has one. */
+  #networkOff(kind: SandboxState['kind'], { network: bound }: CommandSpec): NetworkOff | undefined {
+    const { network } = this.#options.settings;
+    if (commandNetwork({ kind, network }, { bound }) === 'on') return undefined;
+    return network === 'off' ? 'settings' : bound === 'none' ? 'rule' : 'unasked';
+  }
+
+  async #contain(spec: CommandSpec & { readonly roots: readonly string[] }, found: FoundProgram): Promise<Prepared> {
     const { writable } = this.#options.settings;
-    const { roots } = spec;
-    const tmp = await this.#tmpOf(spec);
-    const inner = await this.#limits.wrapInside({ command: spec.command, args: spec.args });
-    const wish = { roots, writable, tmp, spillDir: spec.spillDir, network };
-    const [argv, watch] = await Promise.all([this.#bubblewrap.wrap(inner, spec.cwd, program, wish), ControlFileWatch.begin(roots)]);
+    const { roots, spillDir, cwd } = spec;
+    const networkOff = this.#networkOff('bubblewrap', spec);
+    const [tmp, inner] = await Promise.all([this.#tmpOf(spec), this.#limits.wrapInside({ command: spec.command, args: spec.args })]);
+    const network = networkOff === undefined ? 'on' : 'off';
+    const tried = await this.#wrap(inner, found, { roots, writable, tmp, spillDir, cwd, network });
+    if ('spawnError' in tried) return { ok: false, ...tried };
+    const { wrapped, dotGits } = tried;
+    try {
+      const { opened, gitElsewhere } = wrapped.plan;
+      const quarantine = new Quarantine(spillDir === undefined ? undefined : join(spillDir, quarantineName));
+      const parts = { roots, gitElsewhere, opened, search: this.#search, quarantine, unasked: spec.unasked === true };
+      const [argv, guard] = await Promise.all([this.#limits.wrap(spec.owner, wrapped.argv), ControlGuard.begin(parts, dotGits)]);
+      return { ...this.#inside(wrapped, guard), ok: true, argv, ...(networkOff === undefined ? {} : { networkOff }) };
+    } catch (error) {
+      await wrapped.close();
+      throw error;
+    }
+  }
+
+  #inside({ descriptors, close }: Wrapped, guard?: ControlGuard): Pick<PreparedCommand, 'env' | 'withheld' | 'contained'> {
+    const { ambient, settings } = this.#options;
     return {
-      ok: true,
-      argv: await this.#limits.wrap(spec.owner, argv),
-      env: insideEnvironment(this.#options.ambient, writable),
-      holdsSandbox: true,
-      contained: { watch },
+      env: insideEnvironment(ambient, settings.writable),
+      withheld: withheldInside(ambient, settings.writable),
+      contained: { descriptors, close, ...(guard === undefined ? {} : { guard }) },
     };
+  }
+
+  /** Again where the workspace changed while it was looked at: an editor that saves a file does that, too. */
+  async #wrap(
+    argv: Argv,
+    found: FoundProgram,
+    wish: Omit<WrapWish, 'dotGits'>,
+  ): Promise<{ readonly wrapped: Wrapped; readonly dotGits: readonly string[] } | SpawnFailure> {
+    for (let left = attempts; ; left -= 1) {
+      const dotGits = (await Promise.all(wish.roots.map((root) => this.#search.find(root)))).flat();
+      try {
+        return { wrapped: await this.#bubblewrap.wrap(argv, found, { ...wish, dotGits }), dotGits };
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        if (error instanceof PlaceMoved && left > 1) continue;
+        if (error instanceof PlaceMoved) return { spawnError: `ESTALE: ${error.message}` };
+        return { spawnError: `${code ?? 'UNKNOWN'}: the sandbox could not be made` };
+      }
+    }
   }
 
   #tmpOf({ owner, spillDir }: CommandSpec): Promise<string | undefined> {
@@ -147,6 +198,10 @@ export class Containment {
   }
 }
 
+const attempts = 3;
+const tooOld =
+  'this bubblewrap takes no open directories (version 0.10, and security updates of older ones, do): a command in the background could swap a directory while another one starts';
+
 /** A server that was killed may have left something there. */
 async function emptyDirectory(path: string): Promise<string> {
   await rm(path, { recursive: true, force: true });
@@ -158,20 +213,4 @@ async function emptyDirectory(path: string): Promise<string> {
 
 function missing(why: string): Prepared {
   return { ok: false, spawnCode: 'SANDBOX_UNAVAILABLE', spawnError: `commands must run in a sandbox, and there is none: ${why}` };
-}
-
-/** Of programs that fail where they cannot write their cache, and where it lies in the home directory. */
-const caches = {
-  npm_config_cache: '.npm',
-  GOCACHE: '.cache/go-build',
-  UV_CACHE_DIR: '.cache/uv',
-  YARN_CACHE_FOLDER: '.cache/yarn',
-} as const;
-
-/** Caches in the home directory can be read only, unless the settings say otherwise: these go to `/tmp`. */
-function insideEnvironment({ HOME: home, ...ambient }: Environment, writable: readonly string[]): Record<string, string> {
-  const moved = Object.entries(caches).filter(
-    ([name, place]) => ambient[name] === undefined && (home === undefined || !isInsideAny(writable, join(home, place))),
-  );
-  return { TMPDIR: '/tmp', ...Object.fromEntries(moved.map(([name, place]) => [name, `/tmp/${place}`])) };
 }

@@ -42,7 +42,10 @@ function server({ lasting, state, answer = 'reject_once', options = {} }: Wish) 
     lasting,
     ...options,
   });
-  const run = async (more: { readonly run_in_background?: boolean } = {}, signal = new AbortController().signal) => {
+  const run = async (
+    more: { readonly run_in_background?: boolean; readonly network?: boolean } = {},
+    signal = new AbortController().signal,
+  ) => {
     const access = bashTool.access({ command: 'make', description: '', ...more }, { cwd: '/ws' });
     return await gate.decide(
       { turn: 1, callId: 'c', toolName: 'bash', access, view: { card: 'generic', title: 'T' }, rawInput: {} },
@@ -60,7 +63,7 @@ t.test('a yes for a contained command asks again without a sandbox, and is what 
   t.strictSame(await first.run(), { allowed: true, sandbox: 'required' }, 'should the sandbox be gone by then, nothing runs');
   t.match(first.asked[0].toolCall.title, /Runs contained/);
   t.equal(alwaysName(first.asked[0]), 'Always allow this exact command in this workspace while contained');
-  t.strictSame(await first.run(), { allowed: true, sandbox: 'required' });
+  t.strictSame(await first.run(), { allowed: true, sandbox: 'required', unasked: true });
   t.equal(first.asked.length, 1);
   for (const state of [free, cut, 'lost'] as const) {
     const later = server({ lasting, state });
@@ -99,6 +102,35 @@ t.test('each yes covers what is as strict or stricter, and nothing else', async 
   }
 });
 
+t.test('where the network is given for the asking, a yes without it is none to a call that asks', async (t) => {
+  const lasting = memoryGrants();
+  const state = { kind: 'bubblewrap', network: 'ask' } as const;
+  const first = server({ lasting, state, answer: 'allow_always' });
+  t.strictSame(await first.run(), { allowed: true, sandbox: 'required' });
+  t.match(first.asked[0].toolCall.title, /Runs contained: writes only in the workspace, no network\./);
+  t.strictSame(await first.run({ network: true }), { allowed: true, sandbox: 'required', network: 'any' });
+  t.match(first.asked[1].toolCall.title, /writes only in the workspace, with network\./, 'asked again, for more');
+  t.strictSame(await first.run({ network: true }), { allowed: true, sandbox: 'required', network: 'any', unasked: true });
+  t.strictSame(await first.run(), { allowed: true, sandbox: 'required', unasked: true }, 'the network is not given along');
+  t.equal(first.asked.length, 2);
+  const off = server({ lasting: memoryGrants(), state: offline, answer: 'allow_once' });
+  t.strictSame(await off.run({ network: true }), { allowed: true, sandbox: 'required' }, 'what the settings keep off nobody can give');
+  t.match(off.asked[0].toolCall.title, /no network/);
+});
+
+t.test('full access gives a person’s commands the network, and those of a program none', async (t) => {
+  for (const [unattended, expected] of [
+    [false, { allowed: true, network: 'any', unasked: true }],
+    [true, { allowed: true, unasked: true }],
+  ] as const) {
+    const { gate, run } = server({ lasting: memoryGrants(), state: contained, options: { unattended } });
+    gate.setMode('full-access');
+    t.strictSame(await run(), expected);
+    const background = unattended ? expected : { allowed: true, network: 'any' };
+    t.strictSame(await run({ run_in_background: true }), background, 'beside a person’s own work nothing is taken away');
+  }
+});
+
 t.test('a rule that cuts the network off or asks binds its yes in the same way', async (t) => {
   const lasting = memoryGrants();
   const policies = (network: 'none' | undefined): NonNullable<SessionPermissionsOptions['policies']> => [
@@ -108,7 +140,7 @@ t.test('a rule that cuts the network off or asks binds its yes in the same way',
   const first = server({ lasting, state: contained, answer: 'allow_always', options: options('none') });
   t.strictSame(await first.run(), { allowed: true, network: 'none', sandbox: 'required' });
   t.equal(alwaysName(first.asked[0]), 'Always allow this exact command in this workspace while contained and without a network');
-  t.strictSame(await first.run(), { allowed: true, network: 'none', sandbox: 'required' });
+  t.strictSame(await first.run(), { allowed: true, network: 'none', sandbox: 'required', unasked: true });
   t.equal(first.asked.length, 1);
   t.match(await server({ lasting, state: contained, options: options(undefined) }).run(), { allowed: false }, 'the network is on now');
   t.match(await server({ lasting, state: free, options: options('none') }).run(), { allowed: false }, 'the sandbox is gone');
@@ -118,7 +150,7 @@ t.test('a yes of an earlier release counts for a contained command in the foregr
   const bare = JSON.stringify(['execute', '/ws', 'make']);
   const allowed = memoryGrants();
   allowed.allowed.add(bare);
-  t.strictSame(await server({ lasting: allowed, state: contained }).run(), { allowed: true, sandbox: 'required' });
+  t.strictSame(await server({ lasting: allowed, state: contained }).run(), { allowed: true, sandbox: 'required', unasked: true });
   t.match(await server({ lasting: allowed, state: contained }).run({ run_in_background: true }), { allowed: false });
   t.match(await server({ lasting: allowed, state: free }).run(), { allowed: false });
 

@@ -64,7 +64,7 @@ t.test('every decision of a rule is in the log with its name; nothing is asked',
     { action: 'deny', name: 'the rest', access: ['execute'] },
   ];
   const { decide, decided, questions } = makeGate({ server: { rules } });
-  t.strictSame(await decide(run('npm test')), { allowed: true });
+  t.strictSame(await decide(run('npm test')), { allowed: true, unasked: true });
   const denial = await decide(run('npm test; curl x'));
   t.match(denial, { allowed: false, code: 'PERMISSION_DENIED', text: /rule "the rest" of the policy.*Do not try to get around it/ });
   const unruled = await decide({ kind: 'delegate', provider: 'self' });
@@ -233,7 +233,7 @@ t.test('a command that gets no network is allowed as such, or not at all', async
     { action: 'ask', name: 'asked', access: ['execute'], network: 'none' },
   ];
   const { decide } = makeGate({ server: { rules } });
-  t.strictSame(await decide(run('npm test')), { allowed: true, network: 'none' });
+  t.strictSame(await decide(run('npm test')), { allowed: true, network: 'none', unasked: true });
   t.strictSame(await decide(run('make')), { allowed: true, network: 'none' });
   const gate = makeGate({ server: { rules }, options: { canCutNetwork: async () => false } });
   t.match(await gate.decide(run('npm test')), {
@@ -250,7 +250,14 @@ t.test('a command that gets no network is allowed as such, or not at all', async
   const lost = makeGate({ server: { rules }, options: { canCutNetwork: () => Promise.reject(new Error('the broker is gone')) } });
   t.match(await lost.decide(run('npm test')), { allowed: false, code: 'PERMISSION_UNAVAILABLE' });
   const stricter = makeGate({ server: { rules: [{ action: 'allow', access: ['execute'] }] }, session: { rules } });
-  t.strictSame(await stricter.decide(run('npm test')), { allowed: true, network: 'none' });
+  t.strictSame(await stricter.decide(run('npm test')), { allowed: true, network: 'none', unasked: true });
+  const given = makeGate({ server: { rules: [{ action: 'allow', access: ['execute'], network: 'any' }] } });
+  t.strictSame(await given.decide(run('npm test')), { allowed: true, network: 'any', unasked: true });
+  const doubted = makeGate({
+    server: { rules: [{ action: 'allow', access: ['execute'], network: 'any' }] },
+    session: { rules: [{ action: 'allow' }] },
+  });
+  t.strictSame(await doubted.decide(run('npm test')), { allowed: true, unasked: true }, 'both must give it');
 });
 
 t.test('a decision that cannot be logged is a no', async (t) => {

@@ -89,7 +89,7 @@ t.test('what the mode allows is neither asked nor logged', async (t) => {
   t.strictSame(await gate.decide(call({ kind: 'write', paths: [join(cwd, 'new/b.txt')] }), never), { allowed: true });
   t.strictSame(await gate.decide(call({ kind: 'none' }), never), { allowed: true });
   gate.setMode('full-access');
-  t.strictSame(await gate.decide(command('x'), never), { allowed: true });
+  t.strictSame(await gate.decide(command('x'), never), { allowed: true, network: 'any', unasked: true });
   t.equal(events.length + questions.length, 0);
 });
 
@@ -191,7 +191,7 @@ t.test('a yes is used up; an answer for good lasts, for exactly this call', asyn
   (await question(1)).answer(selected('allow_always'));
   t.strictSame(await second, { allowed: true });
   t.match(events.at(-1), { type: 'permission/decided', data: { outcome: 'allow-always', by: 'client' } });
-  t.strictSame(await gate.decide(command('npm test'), never), { allowed: true });
+  t.strictSame(await gate.decide(command('npm test'), never), { allowed: true, unasked: true });
   t.equal(questions.length, 2);
   t.match(events.at(-1), { type: 'permission/decided', data: { outcome: 'allow-always', by: 'grant' } });
   const changed = gate.decide(command('npm test && curl x'), never);
