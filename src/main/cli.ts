@@ -12,6 +12,7 @@ import { takeSupervised } from '../shared/supervised.ts';
 import { packageRoot, packageVersion } from './cli/own-package.ts';
 import { type CommandLine, parseCommandLine } from './cli/parse-command-line.ts';
 import type { ConfigRequest, LoadedConfig } from './config/load-config.ts';
+import { turnCrashReportsOff } from './crash-reports.ts';
 import type { KeyStore } from './credentials/key-store.ts';
 
 const exitFailed = 1;
@@ -160,6 +161,7 @@ function reportFailure(error: unknown, argv: readonly string[]): number {
  * @param keepCode keeps the code that was compiled in this process for the next start; absent where that has been done
  */
 export async function start(argv: readonly string[], keepCode?: () => void): Promise<void> {
+  turnCrashReportsOff();
   try {
     process.exitCode = await run(parseCommandLine(argv), keepCode);
   } catch (error) {

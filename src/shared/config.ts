@@ -102,6 +102,8 @@ export interface SessionSettings {
   readonly policy: PolicyRules | undefined;
   /** `undefined` when nobody said what tokens cost: then no cost is counted, and a cost budget is refused. */
   readonly prices: Prices | undefined;
+  /** Values of this server's own environment that are secrets: in nothing that is logged or shown. Never log or echo them. */
+  readonly environmentSecrets?: readonly string[];
   /** The agents that this one may delegate to; without any there is no `subagent` tool. */
   readonly subagents: readonly SubagentProvider[];
   /** What an undo knows of beside the conversation: what file tools change, also what commands change, or nothing. */

@@ -1,29 +1,41 @@
-/** Which secrets are known by value: the key of the model, and what stands in settings and requests under names that look secret. */
+/**
+ * Which secrets are known by value: the key of the model, what stands in settings and requests under names that look secret, and what
+ * does in the environment of this server.
+ */
 import type { SessionSettings } from './config.ts';
-import type { SessionTask } from './thread-protocol.ts';
+import type { McpServerSpec } from './mcp-protocol.ts';
 import { isSecretVariable } from './secret-variables.ts';
 import { SecretValues } from './secret-values.ts';
+import type { SessionTask } from './thread-protocol.ts';
 
 type Named = Readonly<Record<string, string>>;
+type SetUp = Pick<SessionSettings, 'model' | 'subagents' | 'environmentSecrets'>;
+type Task = Pick<SessionTask, 'settings' | 'options' | 'mcpServers'>;
+
+const ofTasks = new WeakMap<Task, SecretValues>();
+/** Most sessions of a thread know the same ones: they share what finds them. */
+let lastMade: { readonly key: string; readonly secrets: SecretValues } | undefined;
 
 /** Of a session: those of the server, and what its client gave. */
-export function sessionSecrets({
-  settings,
-  options,
-  mcpServers = [],
-}: Pick<SessionTask, 'settings' | 'options' | 'mcpServers'>): SecretValues {
-  const given = mcpServers.map((server) => (server.type === 'stdio' ? server.env : server.headers));
-  return new SecretValues([...ofSettings(settings), ...[options.env ?? {}, ...given].flatMap(secretOnes)]);
+export function sessionSecrets(task: Task): SecretValues {
+  const known = ofTasks.get(task);
+  if (known !== undefined) return known;
+  const values = [...settingsSecrets(task.settings), ...clientSecrets(task.options.env, task.mcpServers)];
+  const key = JSON.stringify(values);
+  if (lastMade?.key !== key) lastMade = { key, secrets: new SecretValues(values) };
+  ofTasks.set(task, lastMade.secrets);
+  return lastMade.secrets;
+}
+
+/** What a client gave a session: variables for its commands, and what its MCP servers are reached with. */
+export function clientSecrets(env: Named = {}, mcpServers: readonly McpServerSpec[] = []): string[] {
+  return [env, ...mcpServers.map((server) => (server.type === 'stdio' ? server.env : server.headers))].flatMap(secretOnes);
 }
 
 /** What the server itself was set up with. */
-export function settingsSecrets(settings: Pick<SessionSettings, 'model' | 'subagents'>): SecretValues {
-  return new SecretValues(ofSettings(settings));
-}
-
-function ofSettings({ model, subagents }: Pick<SessionSettings, 'model' | 'subagents'>): string[] {
+export function settingsSecrets({ model, subagents, environmentSecrets = [] }: SetUp): string[] {
   const key = model.kind === 'openai-compatible' && model.apiKey !== undefined ? [model.apiKey.trim()] : [];
-  return [...key, ...subagents.flatMap(({ env }) => secretOnes(env))];
+  return [...key, ...subagents.flatMap(({ env }) => secretOnes(env)), ...environmentSecrets];
 }
 
 function secretOnes(named: Named): string[] {

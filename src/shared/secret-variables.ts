@@ -54,5 +54,10 @@ export function isSecretVariable(name: string, value: string): boolean {
   if (words.some((word) => secretWords.has(word) || secretEnding.test(word))) return true;
   // A plural TOKENS is a limit far more often than a secret: `MAX_OUTPUT_TOKENS=8192`.
   if (words.some((word) => word.endsWith('TOKENS')) && !/^\d{1,9}$/.test(value)) return true;
+  return looksLikeSecret(value);
+}
+
+/** True for a value of the shape of a key, whatever it is called. */
+export function looksLikeSecret(value: string): boolean {
   return secretValues.some((pattern) => pattern.test(value));
 }

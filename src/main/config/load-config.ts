@@ -6,6 +6,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { LimiterConfig, ModelAccess, ServerConfig } from '../../shared/config.ts';
 import { takesImages } from '../../shared/model-images.ts';
+import { environmentSecrets } from '../../shared/environment-secrets.ts';
 import type { PolicyRules } from '../../shared/policy-rules.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { normalUrl } from './check-value.ts';
@@ -188,6 +189,7 @@ function toServerConfig(
         idleMs: need('mcp_idle_ms'),
       },
       ripgrepPath: request.ripgrepPath,
+      environmentSecrets: environmentSecrets(request.env, all.api_key_env === undefined ? [] : [all.api_key_env]),
       policy: all.policy,
       prices: choosePrices(all, choice.model).prices,
       subagents: availableSubagents(all.subagents, need('delegate')),

@@ -10,6 +10,7 @@ import { Allow, parse } from 'partial-json';
 import type { JsonObject, JsonValue } from '../../shared/errors.ts';
 import { isNestedDeeperThan } from '../../shared/framing/nesting-limit.ts';
 import type { ArgumentsDraft } from '../../shared/render-intents.ts';
+import { noSecrets, type SecretValues } from '../../shared/secret-values.ts';
 import type { CallDraft } from '../agent/live-view.ts';
 
 /** Between two looks, so also between two updates of one call. */
@@ -25,6 +26,8 @@ export interface DraftedCallsOptions {
   readonly show: (callId: string, name: string, args: ArgumentsDraft) => void;
   /** Whether the client has taken enough for one more update that it can do without. */
   readonly hasRoom: () => boolean;
+  /** Are in nothing that is shown. */
+  readonly secrets?: SecretValues;
   /** Runs `task` once after `delayMs`; returns what stops it. */
   readonly schedule?: (task: () => void, delayMs: number) => () => void;
 }
@@ -71,7 +74,7 @@ export class DraftedCalls {
     for (const [callId, draft] of waiting) {
       if (hasRoom && draft.text.length >= draft.shown * (1 + growth)) {
         draft.shown = draft.text.length;
-        this.#options.show(callId, draft.name, draftOf(draft.text));
+        this.#options.show(callId, draft.name, withoutSecrets(draftOf(draft.text), this.#options.secrets));
       }
     }
     // Whatever still waits was held back here: nothing else would wake it.
@@ -87,6 +90,14 @@ function draftOf(text: string): ArgumentsDraft {
   const name = Object.keys(all).find((key) => !Object.hasOwn(members, key));
   const value = name === undefined ? undefined : all[name];
   return name === undefined || value === undefined ? { members } : { members, growing: { name, value } };
+}
+
+/** What still grows may end with the beginning of one. */
+function withoutSecrets({ members, growing }: ArgumentsDraft, secrets: SecretValues = noSecrets): ArgumentsDraft {
+  const clean = { members: secrets.without(members) };
+  if (growing === undefined) return clean;
+  const { name, value } = growing;
+  return { ...clean, growing: { name, value: typeof value === 'string' ? secrets.inUnfinished(value) : secrets.without(value) } };
 }
 
 function readObject(text: string, allowed: number): JsonObject {

@@ -6,6 +6,8 @@ import type { Journal } from '../agent/journal.ts';
 import type { LiveView } from '../agent/live-view.ts';
 import { ChunkMerger } from '../log/chunk-merger.ts';
 import type { EventLog } from '../log/event-log.ts';
+import type { SecretValues } from '../../shared/secret-values.ts';
+import { CleanChunks } from './clean-chunks.ts';
 
 /** Shows events to the client: the projection and the outbox behind one door. */
 export interface SessionView {
@@ -23,10 +25,18 @@ export interface SessionView {
 export class SessionJournal implements Journal {
   readonly #view: SessionView;
   readonly #merger: ChunkMerger;
+  readonly #secrets: SecretValues;
+  readonly #chunks: CleanChunks;
   #log: EventLog | undefined;
 
-  constructor(view: SessionView) {
+  /** @param secrets are in nothing that is logged or shown */
+  constructor(secrets: SecretValues, view: SessionView) {
     this.#view = view;
+    this.#secrets = secrets;
+    this.#chunks = new CleanChunks(secrets, (chunk) => {
+      this.#merger.add(chunk);
+      view.showChunk(chunk);
+    });
     this.#merger = new ChunkMerger({ emit: (chunk) => void this.#opened().append({ type: 'assistant/chunk', data: chunk }) });
   }
 
@@ -36,6 +46,7 @@ export class SessionJournal implements Journal {
   }
 
   append(event: EventInput): LogEvent {
+    this.#chunks.before(event);
     this.#merger.flush();
     const logged = this.#opened().append(event);
     this.#view.show(logged);
@@ -44,12 +55,11 @@ export class SessionJournal implements Journal {
 
   /** Shows an event and logs nothing. */
   tell(event: EventInput): void {
-    this.#view.tell?.(event);
+    this.#view.tell?.(this.#secrets.without(event));
   }
 
   delta(chunk: EventData['assistant/chunk']): void {
-    this.#merger.add(chunk);
-    this.#view.showChunk(chunk);
+    this.#chunks.take(chunk);
   }
 
   async barrier(): Promise<void> {

@@ -1,4 +1,5 @@
 /** The way to the person behind a session, where its client shows forms. */
+import { sessionSecrets } from '../../shared/known-secrets.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import { PersonQuestions } from '../tools/ask-user-channel.ts';
 import type { ThreadContext } from './thread-context.ts';
@@ -14,7 +15,7 @@ export function personOf(task: SessionTask, { main, outbox }: ThreadContext): Pe
   return new PersonQuestions({
     sessionId,
     timeoutMs: settings.permissionTimeoutMs,
-    ask: (request) => main.askClient(request),
+    ask: (request) => main.askClient(sessionSecrets(task).without(request)),
     withdraw: (requestKey) => main.withdrawClientRequest(sessionId, requestKey),
     flush: () => outbox.flush(),
   });

@@ -3,6 +3,7 @@
  */
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { EventData, EventInput, LogEvent } from '../../shared/events.ts';
+import { noSecrets, type SecretValues } from '../../shared/secret-values.ts';
 import type { CardChange } from '../../shared/thread-protocol.ts';
 import type { LiveView } from '../agent/live-view.ts';
 import { ChunkPacer } from '../outbox/chunk-pacer.ts';
@@ -10,6 +11,7 @@ import { ChunkSource } from '../outbox/chunk-source.ts';
 import type { ThreadOutbox } from '../outbox/thread-outbox.ts';
 import type { Projector } from '../projection/projector.ts';
 import { titleUpdates } from '../projection/session-updates.ts';
+import { CleanTexts } from './clean-texts.ts';
 import { DraftedCalls } from './drafted-calls.ts';
 import type { SessionView } from './session-journal.ts';
 
@@ -19,6 +21,8 @@ export interface SessionScreenOptions {
   readonly outbox: ThreadOutbox;
   /** Frames of streamed text a second; `0` or nothing: as the text comes. */
   readonly maxUpdatesPerSecond?: number;
+  /** Are in no draft and no running output; what is logged was looked through before. */
+  readonly secrets?: SecretValues;
 }
 
 export class SessionScreen implements SessionView {
@@ -30,8 +34,9 @@ export class SessionScreen implements SessionView {
   readonly #chunks: ChunkSource;
   readonly #pacer: ChunkPacer | undefined;
   readonly #drafts: DraftedCalls;
+  readonly #outputs: CleanTexts;
 
-  constructor({ sessionId, projector, outbox, maxUpdatesPerSecond = 0 }: SessionScreenOptions) {
+  constructor({ sessionId, projector, outbox, maxUpdatesPerSecond = 0, secrets = noSecrets }: SessionScreenOptions) {
     this.#sessionId = sessionId;
     this.#projector = projector;
     this.#outbox = outbox;
@@ -43,12 +48,14 @@ export class SessionScreen implements SessionView {
     this.#drafts = new DraftedCalls({
       show: (callId, name, args) => this.#send(projector.draft(callId, name, args)),
       hasRoom: () => outbox.keepsUp,
+      secrets,
     });
+    this.#outputs = new CleanTexts(secrets);
     this.live = projector.showsLive
       ? {
           draft: (draft) => this.#drafts.take(draft),
           outputPaceMs: projector.outputPaceMs,
-          output: (callId, text) => this.#send(projector.output(callId, text)),
+          output: (callId, text) => this.#send(projector.output(callId, this.#outputs.take(callId, text))),
         }
       : undefined;
   }
@@ -56,6 +63,7 @@ export class SessionScreen implements SessionView {
   show(event: LogEvent): void {
     const tellsOfDrafts = event.type === 'assistant/message' || event.type === 'llm/retry' || event.type === 'turn/end';
     if (tellsOfDrafts) this.#drafts.clear();
+    if (event.type === 'tool/result') this.#send(this.#projector.output(event.data.callId, this.#outputs.end(event.data.callId)));
     this.#send(this.#projector.project(event));
   }
 
@@ -89,6 +97,7 @@ export class SessionScreen implements SessionView {
    */
   endCards(): void {
     this.#drafts.clear();
+    this.#outputs.clear();
     this.#send(this.#projector.endCards());
   }
 

@@ -1,12 +1,15 @@
 /**
  * What lets a session delegate: the agents it may still use, and the runs over whoever runs them.
  */
-import type { LogEvent, PermissionMode } from '../../shared/events.ts';
+import type { PermissionMode } from '../../shared/events.ts';
+import { sessionSecrets } from '../../shared/known-secrets.ts';
 import { selfProvider, type SubagentProvider } from '../../shared/subagent-protocol.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { SubagentQuestions } from '../permission/subagent-questions.ts';
+import type { RunEvent } from '../subagents/subagent-run.ts';
 import { SubagentRuns } from '../subagents/subagent-runs.ts';
+import { CleanTexts } from './clean-texts.ts';
 import type { SessionJournal } from './session-journal.ts';
 import type { ThreadContext } from './thread-context.ts';
 
@@ -35,7 +38,7 @@ export function createSubagentRuns(task: SessionTask, thread: ThreadContext, par
     mode,
     hasPolicy: options.policy !== undefined || settings.policy !== undefined,
     journal,
-    ask: (request) => main.requestPermission(request),
+    ask: (request) => main.requestPermission(sessionSecrets(task).without(request)),
     withdraw: (requestKey) => main.withdrawPermission(sessionId, requestKey),
     flush: () => outbox.flush(),
   });
@@ -50,11 +53,26 @@ export function createSubagentRuns(task: SessionTask, thread: ThreadContext, par
     apiOf: (provider) => (provider === selfProvider ? main : broker),
     turn: () => agent().turn,
     mode,
-    record: (event): LogEvent => journal.append(event),
+    record: cleanRecord(journal, new CleanTexts(sessionSecrets(task))),
     chargeUsage: (usage) => agent().addSubagentUsage(usage),
     notice: (text) => agent().notice(text),
     ask: (asker, question, signal) => questions.ask(asker, question, signal),
   });
+}
+
+/** What a child says is logged in pieces, and a secret may lie in two of them. */
+function cleanRecord(journal: Pick<SessionJournal, 'append'>, texts: CleanTexts): (event: RunEvent) => void {
+  return (event) => {
+    if (event.type === 'subagent/activity' && event.data.activity.kind === 'text') {
+      const text = texts.take(event.data.runId, event.data.activity.text);
+      journal.append({ type: event.type, data: { ...event.data, activity: { kind: 'text', text } } });
+      return;
+    }
+    const { callId, runId } = event.data;
+    const text = event.type === 'subagent/end' ? texts.end(runId) : '';
+    if (text !== '') journal.append({ type: 'subagent/activity', data: { callId, runId, activity: { kind: 'text', text } } });
+    journal.append(event);
+  };
 }
 
 function shortest(...times: readonly (number | undefined)[]): number | undefined {

@@ -1,6 +1,7 @@
 /**
  * Who sees what a session does: the client, or the session of this server that it works for.
  */
+import { sessionSecrets } from '../../shared/known-secrets.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import type { Projector } from '../projection/projector.ts';
 import type { ToolPresenter } from '../projection/tool-cards.ts';
@@ -16,6 +17,7 @@ export function createSessionView(
 ): SessionView {
   const { sessionId, cwd, settings, audience } = task;
   const { prices, maxUpdatesPerSecond } = settings;
-  if (audience === undefined) return new SessionScreen({ sessionId, projector, outbox: thread.outbox, maxUpdatesPerSecond });
+  const secrets = sessionSecrets(task);
+  if (audience === undefined) return new SessionScreen({ sessionId, projector, outbox: thread.outbox, maxUpdatesPerSecond, secrets });
   return new ParentScreen({ cwd, tools, prices, report: (activities) => thread.main.reportSubagentActivity(sessionId, activities) });
 }

@@ -21,6 +21,6 @@ t.test('of two secrets the longer one goes first; words, numbers and short value
 
 t.test('what a subagent is given under a secret name counts', async (t) => {
   const provider = { env: { MY_TOKEN: 'tok-1234-5678', MODE: 'fast-1234-5678' } };
-  const secrets = settingsSecrets({ model: { kind: 'scripted', paceMs: 0 }, subagents: [provider] as never });
+  const secrets = new SecretValues(settingsSecrets({ model: { kind: 'scripted', paceMs: 0 }, subagents: [provider] as never }));
   t.equal(secrets.inText('tok-1234-5678 fast-1234-5678'), '[redacted] fast-1234-5678');
 });
