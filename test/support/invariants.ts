@@ -1,9 +1,12 @@
 /**
  * What must be true after every fault, whatever the fault was: the harness that all fault tests share.
  *
- * After the body of a test each server that is still there is closed as a leaving client does, and then: stdout held only valid frames;
- * each request has had exactly one response; no process is left; every log is read whole and obeys the rules of a log; no lock is left
- * behind; nothing a client saw holds a stack.
+ * After the body of a test each server that is still there closes its sessions and has then nothing more open than before them, and is
+ * closed as a leaving client does. And then: stdout held only valid frames; each request has had exactly one response; no process is
+ * left; every log is read whole, obeys the rules of a log and says what its clients were shown, but for the end of a turn that was cut
+ * off; no lock is left behind; nothing a client saw holds a stack; and no secret of the environment is in what was said, in a file or in a child.
+ *
+ * Tests of parts of the program, which start no server, have {@link partTest}.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,61 +16,17 @@ import t, { type Test } from 'tap';
 import { sessionsDir } from '../../src/shared/log/session-paths.ts';
 import { markedProcesses } from '../../src/shared/process-table.ts';
 import { assertLegalLog } from '../unit/worker/agent/legal-log.ts';
+import { canaries, filesWithCanary, holdsCanary } from './canaries.ts';
+import { FaultServer, type FaultServerOptions, type SeenSession } from './fault-server.ts';
+import { footprint } from './footprint.ts';
+import { differences } from './log-against-client.ts';
 import { ModelServer, type ModelServerOptions } from './model-server.ts';
-import { readEvents } from './read-events.ts';
-import { saboteurMain } from './saboteur-program.ts';
-import { type Frame, type ServerOptions, ServerProcess } from './server-process.ts';
+import { readSession, type StoredSession } from './read-events.ts';
+import type { ServerProcess } from './server-process.ts';
+import { SessionPicture } from './session-picture.ts';
 
+export { FaultServer, type FaultServerOptions } from './fault-server.ts';
 export { readEvents } from './read-events.ts';
-
-export interface FaultServerOptions extends ServerOptions {
-  /** `false` runs the built server; else its threads obey the saboteur. */
-  readonly saboteur?: boolean;
-  /** What the client says in `initialize`. */
-  readonly capabilities?: object;
-}
-
-/** A server that remembers what was asked of it. */
-export class FaultServer extends ServerProcess {
-  readonly asked: number[] = [];
-  /** Set by a test that kills it: answers may be missing, a turn may be open, a lock may be left. */
-  killed = false;
-  /** Set by a test that leaves a session behind whose thread was lost in a turn: the turn is closed by the next load. */
-  leavesOpenTurn = false;
-  /** Set by a test that takes the client's reading end away. */
-  unread = false;
-  expectedExit = 0;
-
-  constructor(options: FaultServerOptions = {}) {
-    super(options.saboteur === false ? options : { command: [process.execPath, saboteurMain], ...options });
-  }
-
-  override start(method: string, params: object): number {
-    const id = super.start(method, params);
-    this.asked.push(id);
-    return id;
-  }
-
-  /** SIGKILL, and the wait for the end. */
-  async crash(): Promise<void> {
-    this.killed = true;
-    this.child.kill('SIGKILL');
-    await this.exited;
-  }
-
-  responses(id: number): Frame[] {
-    return this.frames.filter((frame) => frame.method === undefined && frame.id === id);
-  }
-
-  /** Fulfils at the session's next update of this kind. */
-  async nextUpdate(sessionId: string, kind = 'agent_message_chunk'): Promise<any> {
-    const frame = await this.next(
-      ({ method, params }) => method === 'session/update' && params.sessionId === sessionId && params.update.sessionUpdate === kind,
-      `a ${kind} of ${sessionId}`,
-    );
-    return frame.params.update;
-  }
-}
 
 export interface FaultRig {
   /** Holds whatever the test needs; removed afterwards. */
@@ -84,8 +43,12 @@ export function faultTest(name: string, body: (t: Test, rig: FaultRig) => Promis
     t.teardown(() => rig.dispose());
     const start = performance.now();
     await body(t, rig);
+    const { user, system } = process.cpuUsage();
     await rig.verify();
-    t.comment(`took ${(performance.now() - start).toFixed(0)} ms`);
+    const used = process.cpuUsage({ user, system });
+    t.comment(
+      `took ${(performance.now() - start).toFixed(0)} ms, ${((used.user + used.system) / 1000).toFixed(0)} ms of the processor to verify`,
+    );
   });
 }
 
@@ -115,9 +78,15 @@ class Rig implements FaultRig {
   }
 
   async verify(): Promise<void> {
-    for (const server of this.#servers) await this.#verifyServer(server);
+    // Connections that lie idle are kept for the next question; a provider ends them some day.
+    for (const model of this.#models) model.closeIdleConnections();
+    for (const server of this.#servers) {
+      if (!server.hasEnded && !server.unread) this.#t.same(await server.settle(), [], 'closed sessions hold nothing open');
+      await this.#verifyServer(server);
+    }
     await this.#verifyNothingRuns();
     for (const stateDir of new Set(this.#servers.map((server) => server.stateDir))) await this.#verifyState(stateDir);
+    this.#t.same(filesWithCanary(this.dir), [], 'no secret is in a file');
   }
 
   async dispose(): Promise<void> {
@@ -133,7 +102,7 @@ class Rig implements FaultRig {
     if (!server.killed)
       t.same(exit, { code: server.expectedExit, signal: null }, `it exits in order; stderr: ${server.stderr.slice(-1000)}`);
     t.same(server.violations, [], 'stdout holds only valid frames');
-    const counts = server.asked.map((id) => server.responses(id).length);
+    const counts = countedAnswers(server);
     const wrong = counts.filter((count) => (server.killed || server.unread ? count > 1 : count !== 1));
     t.same(wrong, [], 'each request has exactly one response');
     t.notOk(
@@ -141,6 +110,7 @@ class Rig implements FaultRig {
       'no frame holds a stack',
     );
     if (server.expectedExit === 0) t.notMatch(server.stderr, /unexpected fault/, 'no unexpected fault');
+    t.same(server.leaks, [], 'no secret is in what it said, or in a child');
   }
 
   async #verifyNothingRuns(): Promise<void> {
@@ -160,13 +130,21 @@ class Rig implements FaultRig {
   async #verifyState(stateDir: string): Promise<void> {
     const dir = sessionsDir(stateDir);
     if (!existsSync(dir)) return;
-    const killed = this.#servers.some((server) => server.stateDir === stateDir && server.killed);
-    const open = killed || this.#servers.some((server) => server.stateDir === stateDir && server.leavesOpenTurn);
+    const servers = this.#servers.filter((server) => server.stateDir === stateDir);
+    const killed = servers.some((server) => server.killed);
+    const open = killed || servers.some((server) => server.leavesOpenTurn);
     const names = readdirSync(dir);
+    const views = servers.map((server) => ({ server, views: server.views() }));
+    const wrong: string[] = [];
     for (const name of names.filter((one) => one.endsWith('.jsonl'))) {
-      const events = await readEvents(join(dir, name));
-      this.#t.doesNotThrow(() => assertLegalLog(events, { open }), `${name} is a legal log`);
+      const stored = await readSession(join(dir, name));
+      const seen = views.flatMap(({ server, views }) => {
+        const view = views.get(stored.header.id);
+        return view === undefined ? [] : [{ server, view }];
+      });
+      wrong.push(...illegal(stored, open), ...disagreements(stored, seen).map((what) => `${name}: ${what}`));
     }
+    this.#t.same(wrong, [], 'each log is legal and says what was shown');
     if (killed) return;
     this.#t.same(
       names.filter((name) => !name.endsWith('.jsonl') && !name.endsWith('.d')),
@@ -174,6 +152,68 @@ class Rig implements FaultRig {
       'no lock and no draft is left',
     );
   }
+}
+
+function illegal({ header, events }: StoredSession, open: boolean): string[] {
+  try {
+    assertLegalLog(events, { open });
+    return [];
+  } catch (error) {
+    return [`${header.id}: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
+/** What each client saw of a session against its log. Whoever came last must have seen all of it. */
+function disagreements(stored: StoredSession, views: readonly { readonly server: FaultServer; readonly view: SeenSession }[]): string[] {
+  const last = Math.max(...views.map(({ view }) => view.lastUsed));
+  return views.flatMap(({ server, view }) => {
+    const mayLack = view.lastUsed < last || server.killed || server.unread;
+    const wrong = differences(stored, { ...view, mayLack });
+    const isToldInPieces = new SessionPicture().takeAll(view.updates).texts.some(holdsCanary);
+    return isToldInPieces ? [...wrong, 'a secret came in pieces'] : wrong;
+  });
+}
+
+/** How many answers each request has had. */
+function countedAnswers(server: FaultServer): number[] {
+  const counts = new Map<unknown, number>(server.requests.map(({ id }) => [id, 0]));
+  for (const { id, method } of server.frames) if (method === undefined && counts.has(id)) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return [...counts.values()];
+}
+
+/**
+ * The same for a part of the program in this process, with secrets in its environment: afterwards nothing of the test's is open or runs,
+ * and no secret is in what it wrote below `dir`.
+ */
+export function partTest(
+  name: string,
+  options: { readonly skip?: string | boolean },
+  body: (t: Test, dir: string) => Promise<void>,
+): Promise<unknown> {
+  return t.test(name, options, async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'dsh-acp-part-'));
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+    Object.assign(process.env, canaries);
+    const before = footprint(process.pid);
+    await body(t, dir);
+    const settled = performance.now() + 1000;
+    let left = leftOpen(before, dir);
+    for (; left.length > 0 && performance.now() < settled; left = leftOpen(before, dir)) await delay(10);
+    t.same(left, [], 'nothing is left open or running');
+    t.same(filesWithCanary(dir), [], 'no secret is in a file');
+  });
+}
+
+function leftOpen(before: ReturnType<typeof footprint>, dir: string): string[] {
+  const now = footprint(process.pid);
+  if (before === undefined || now === undefined) return [];
+  return [
+    ...now.files.filter((path) => path.startsWith(dir)),
+    ...(['pipes', 'sockets', 'watches'] as const).flatMap((what) =>
+      now[what] > before[what] ? [`${now[what] - before[what]} ${what}`] : [],
+    ),
+    ...markedProcesses(dir).map(({ pid }) => `process ${pid}`),
+  ];
 }
 
 export function logPath(server: ServerProcess, sessionId: string): string {

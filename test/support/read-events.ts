@@ -1,16 +1,26 @@
 /** Stored logs as lists of events, for tests and for programs beside them. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import type { LogEvent } from '../../src/shared/events.ts';
+import type { LogEvent, SessionHeader } from '../../src/shared/events.ts';
 import { readLog } from '../../src/worker/log/log-reader.ts';
 
-/** All events of a stored log; throws for one that is damaged. A torn tail is left out. */
-export async function readEvents(path: string): Promise<LogEvent[]> {
+export interface StoredSession {
+  readonly header: SessionHeader;
+  readonly events: readonly LogEvent[];
+}
+
+/** A whole stored log; throws for one that is damaged. A torn tail is left out. */
+export async function readSession(path: string): Promise<StoredSession> {
   const events: LogEvent[] = [];
   const fd = openSync(path, 'r');
   try {
-    await readLog({ fd, path, size: fstatSync(fd).size }, (event) => void events.push(event));
+    const { header } = await readLog({ fd, path, size: fstatSync(fd).size }, (event) => void events.push(event));
+    return { header, events };
   } finally {
     closeSync(fd);
   }
-  return events;
+}
+
+/** Its events alone. */
+export async function readEvents(path: string): Promise<LogEvent[]> {
+  return [...(await readSession(path)).events];
 }
