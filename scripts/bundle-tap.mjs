@@ -9,13 +9,26 @@ import { join } from 'node:path';
 import { isMain, root } from './source-stamp.mjs';
 
 const folder = join(root, 'build/node_modules/tap');
-const file = 'node_modules/@tapjs/bundle.js';
+const parts = 'node_modules/@tapjs';
+/** What `import 'tap'` of a compiled test gives, with `runAs` beside it. */
+export const bundledTap = join(folder, parts, 'index.js');
+
+/** `t` is tap's root, or where several files share a process the test that stands for the file at work. */
+const entry = `import root from './bundle.js';
+export * from './bundle.js';
+let current = root;
+export const runAs = (test) => { current = test; };
+export default new Proxy(root, {
+  get: (_, key) => (typeof current[key] === 'function' ? current[key].bind(current) : current[key]),
+  set: (_, key, value) => Reflect.set(current, key, value),
+});
+`;
 
 export async function bundleTap() {
   const { build } = await import('esbuild');
   await build({
     stdin: { contents: `export * from 'tap'; export { default } from 'tap';`, resolveDir: root },
-    outfile: join(folder, file),
+    outfile: join(folder, parts, 'bundle.js'),
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -24,7 +37,8 @@ export async function bundleTap() {
     banner: { js: `import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);` },
     logLevel: 'warning',
   });
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ name: 'tap', type: 'module', main: `./${file}` })}\n`);
+  writeFileSync(bundledTap, entry);
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ name: 'tap', type: 'module', main: `./${parts}/index.js` })}\n`);
 }
 
 if (isMain(import.meta.url)) await bundleTap();

@@ -1,19 +1,18 @@
 /**
- * Runs the compiled tests, each file in a process of its own, and ends with the line `N passed, N failed`.
+ * Runs the compiled tests and ends with the line `N passed, N failed`.
  *
  * tap is the library the tests are written with; its own runner is not used, as it costs half a second a file in
  * loaders that compiled tests do not need. Usage: `npm test -- [--jobs=N] [part of a path ...]`.
  *
- * Cheap tests share the cores. Tests that start whole servers wait more than they work, so three of them run at a time; those that
- * measure how soon something happens run alone.
+ * Tests that measure how soon something happens run first and one at a time, then those that start whole servers, three at a time: they
+ * wait more than they work. All the while the others run behind them, in what these leave of the cores, several small files to a process.
  */
-import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setup } from './setup.mjs';
 import { root } from './source-stamp.mjs';
-import { createTapCounter } from './tap-count.mjs';
+import { killAllTests, runTests } from './test-process.mjs';
 
 const testRoot = 'build/test';
 const serverFolders = ['lifecycle', 'e2e', 'fault', 'snapshot', 'conversations'];
@@ -21,8 +20,27 @@ const serverJobs = 3;
 /** Begun first, so that none of them still runs on one core when all others have ended. */
 const longest = ['snapshot/snapshot', 'e2e/checklist', 'e2e/protocol-prompts', 'e2e/packed', 'e2e/protocol-sessions', 'fault/disk'];
 const alone = ['lifecycle/isolation', 'fault/slow-reader', 'fault/thread-death', 'fault/shutdown'];
-const fileTimeoutMs = 120_000;
-const stderrLimit = 64 * 1024;
+/** Long by themselves, or looking at their own process: these do not share one. The longest first. */
+const apart = [
+  'simulation/simulation',
+  'simulation/simulation-more',
+  'unit/main/transport/agent-stream',
+  'unit/worker/log/log-damage',
+  'unit/worker/broker/subagents/subagents',
+  'unit/worker/broker/mcp/mcp-servers',
+  'unit/worker/broker/subagents/child-pool',
+  'unit/worker/broker/broker',
+  'fuzz/fuzz',
+  'unit/shared/log/session-lock',
+  'unit/worker/broker/subagents/campaign',
+  'unit/worker/agent/agent-races',
+  'unit/worker/tools/files',
+  'unit/main/cli/sessions',
+  'unit/main/transport/stdout-guard',
+];
+const groupSize = 12;
+/** How far the filling goes behind tests that measure, and behind servers. */
+const [behindMeasuring, behindServers] = [19, 10];
 
 function parseArguments(args) {
   const jobs = args.find((arg) => arg.startsWith('--jobs='));
@@ -45,71 +63,34 @@ function testFiles(filters) {
 
 const nameOf = (file) => file.replace(/\.test\.js$/, '');
 
-function longestFirst(files) {
-  const place = (file) => (longest.includes(nameOf(file)) ? longest.indexOf(nameOf(file)) : longest.length);
+/** Those named, in the order of the names, then the rest. */
+function inOrder(files, names) {
+  const place = (file) => (names.includes(nameOf(file)) ? names.indexOf(nameOf(file)) : names.length);
   return files.toSorted((one, other) => place(one) - place(other));
 }
 
-/** Ends the file's whole process group, so that no server that it started stays behind. */
-function killGroup(child) {
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    child.kill('SIGKILL'); // No process group on this platform, or it is gone already.
-  }
+/** The files for one process each: neighbours together, as they load the same modules. */
+function grouped(files) {
+  return Array.from({ length: Math.ceil(files.length / groupSize) }, (_, index) => files.slice(index * groupSize, (index + 1) * groupSize));
 }
 
-const running = new Set();
+const single = (files) => files.map((file) => [file]);
 
-/** Runs one file to its end; never rejects. */
-function runFile(file) {
-  return new Promise((resolve) => {
-    const start = performance.now();
-    const counter = createTapCounter(file.replace(/\.js$/, ''));
-    const child = spawn(process.execPath, ['--enable-source-maps', join(root, testRoot, file)], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: process.platform !== 'win32',
-      env: { ...process.env, TAP: '1', TAP_TIMEOUT: '60', NO_COLOR: '1' },
-    });
-    running.add(child);
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      killGroup(child);
-    }, fileTimeoutMs);
-    let rest = '';
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      const lines = (rest + text).split('\n');
-      rest = lines.pop();
-      for (const line of lines) counter.line(line);
-    });
-    let stderr = '';
-    child.stderr.setEncoding('utf8').on('data', (text) => {
-      stderr = (stderr + text).slice(-stderrLimit);
-    });
-    let finished = false;
-    const finish = (code, signal, problem) => {
-      if (finished) return;
-      finished = true;
-      clearTimeout(timer);
-      running.delete(child);
-      killGroup(child);
-      if (rest !== '') counter.line(rest);
-      const outcome = counter.end();
-      const fault = problem ?? (timedOut ? `took longer than ${fileTimeoutMs / 1000} s` : undefined);
-      const bad = fault ?? (code === 0 ? undefined : `ended with ${code ?? signal}`);
-      if (bad !== undefined && outcome.failures.length === 0) {
-        outcome.failed += 1;
-        outcome.failures.push({ name: file, lines: [bad] });
-      }
-      resolve({ file, ...outcome, stderr, seconds: (performance.now() - start) / 1000 });
-    };
-    child.on('error', (error) => finish(null, null, error.message));
-    // Not on `close` alone: a left-over grandchild can hold the pipes open for ever.
-    child.on('close', (code, signal) => finish(code, signal));
-    child.on('exit', (code, signal) => setTimeout(() => finish(code, signal), 2_000).unref());
-  });
+/** What each process is to run, in the order in which they begin. */
+function queuesOf(files) {
+  const queues = { measuring: [], servers: [], others: [], small: [] };
+  for (const file of files) {
+    const name = nameOf(file);
+    if (alone.includes(name)) queues.measuring.push(file);
+    else if (serverFolders.includes(name.split('/')[0])) queues.servers.push(file);
+    else queues[apart.includes(name) ? 'others' : 'small'].push(file);
+  }
+  const { measuring, servers, others, small } = queues;
+  return {
+    measuring: single(measuring),
+    servers: single(inOrder(servers, longest)),
+    others: [...single(inOrder(others, apart)), ...grouped(small)],
+  };
 }
 
 function report(result) {
@@ -126,22 +107,38 @@ function report(result) {
   }
 }
 
-async function runAll(files, jobs, results) {
-  const waiting = [...files];
-  const lane = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const result = await runFile(file);
-      results.push(result);
-      report(result);
-    }
+/** Takes from the queue, with so many processes at a time, until it is empty. `niceness` may change between two processes. */
+async function drain(queue, lanes, niceness, results) {
+  const onResult = (result) => {
+    results.push(result);
+    report(result);
   };
-  await Promise.all(Array.from({ length: jobs }, lane));
+  const lane = async () => {
+    for (let files = queue.shift(); files !== undefined; files = queue.shift()) await runTests(files, { niceness: niceness(), onResult });
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function runAll({ measuring, servers, others }, jobs) {
+  const results = [];
+  let fillers = measuring.length > 0 ? behindMeasuring : servers.length > 0 ? behindServers : 0;
+  const fill = (lanes) => drain(others, lanes, () => fillers, results);
+  const first = () => 0;
+  // With one job nothing runs beside anything.
+  const filling = jobs === 1 ? [] : [fill(1)];
+  await drain(measuring, 1, first, results);
+  fillers = behindServers;
+  if (jobs > 1) filling.push(fill(1));
+  await drain(servers, Math.min(jobs, serverJobs), first, results);
+  fillers = 0;
+  await Promise.all([...filling, fill(Math.max(1, jobs - filling.length))]);
+  return results;
 }
 
 function stopOnSignal() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      for (const child of running) killGroup(child);
+      killAllTests();
       process.exit(130);
     });
   }
@@ -152,14 +149,8 @@ async function main() {
   await setup({ tests: true });
   stopOnSignal();
   const files = testFiles(filters);
-  const measuring = files.filter((file) => alone.some((name) => file.startsWith(`${name}.`)));
-  const servers = files.filter((file) => serverFolders.includes(file.split('/')[0]) && !measuring.includes(file));
-  const cheap = files.filter((file) => !serverFolders.includes(file.split('/')[0]));
   const start = performance.now();
-  const results = [];
-  await runAll(cheap, jobs, results);
-  await runAll(longestFirst(servers), Math.min(jobs, serverJobs), results);
-  await runAll(measuring, 1, results);
+  const results = await runAll(queuesOf(files), jobs);
   const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
   const failedFiles = results.filter((result) => result.failures.length > 0);
   if (files.length === 0) console.log(filters.length === 0 ? 'no test files were found' : `no test file matches ${filters.join(' ')}`);

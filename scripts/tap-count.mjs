@@ -121,3 +121,43 @@ export function createTapCounter(name) {
 
   return { line, end };
 }
+
+/**
+ * Reads the outcomes of files, in their order, from lines of TAP. The text of a single file is all its own; in that of a group each file is
+ * a test of the root. `onOutcome(file, outcome)` is called at the end of each.
+ */
+export function createTapReader(files, onOutcome) {
+  const isGroup = files.length > 1;
+  const left = [...files];
+  const open = () => (left.length === 0 ? undefined : createTapCounter(left[0].replace(/\.js$/, '')));
+  let counter = open();
+  // Between two files of a group stands what tap says of the first one as a whole.
+  let isInFile = !isGroup;
+  const close = (problem) => {
+    const outcome = counter.end();
+    if (problem !== undefined && outcome.failures.length === 0) {
+      outcome.failed += 1;
+      outcome.failures.push({ name: left[0], lines: [problem] });
+    }
+    const file = left.shift();
+    counter = open();
+    isInFile = !isGroup;
+    onOutcome(file, outcome);
+  };
+  return {
+    left,
+    line(text) {
+      if (counter === undefined) return;
+      if (!isGroup) counter.line(text);
+      else if (!isInFile) isInFile = text === `# Subtest: ${left[0]}`;
+      else if (text.startsWith('    ')) counter.line(text.slice(4));
+      else if (/^(not )?ok \d/.test(text)) close(text.startsWith('not ') ? text : undefined);
+    },
+    /** Ends the file at work, with what was wrong with its process; false when there is none: between two files, or behind the last. */
+    end(problem) {
+      if (left.length === 0 || (!isInFile && left.length < files.length)) return false;
+      close(problem);
+      return true;
+    },
+  };
+}

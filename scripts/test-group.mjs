@@ -1,0 +1,28 @@
+/**
+ * Runs several compiled test files in one process, one after the other: most files cost more to load than to run. Each is a test of tap's
+ * root under its own path, so that failures name it, and to the file `t` is that test. Usage: `node scripts/test-group.mjs file ...`, paths below `build/test`.
+ */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { bundledTap } from './bundle-tap.mjs';
+import { root } from './source-stamp.mjs';
+
+const files = process.argv.splice(2);
+// tap calls the directories of `t.testdir` by the program that was started; paths must not become longer than a file's own.
+process.argv[1] = join(root, 'build/test/group');
+const { t, runAs } = await import(pathToFileURL(bundledTap).href);
+
+const timeout = Number(process.env.TAP_TIMEOUT ?? 30) * 1000;
+t.setTimeout(0);
+for (const file of files) {
+  await t.test(file, { timeout }, (test) => {
+    runAs(test);
+    import(pathToFileURL(join(root, 'build/test', file)).href).then(
+      () => test.end(),
+      (error) => {
+        test.fail(error);
+        test.end();
+      },
+    );
+  });
+}
