@@ -156,6 +156,7 @@ export class Runtime {
       worksForAnother: (sessionId: string) => this.#self.isRunning(sessionId),
       delegated: () => this.#self.sessionCount,
       mcp: new McpHold(broker, config.session.mcp),
+      sessionMade: () => setImmediate(() => broker.openSandboxSlot()),
     };
     this.sessions = new SessionTable({ ...shared, serverNonce, admission: new Admission(maxRunning, maxWaitingTurns) });
     this.#self = new SelfProvider({

@@ -44,6 +44,13 @@ export interface SandboxState {
   readonly weak?: string;
 }
 
+/** What is in effect where there is none. */
+export function uncontainedState(network: NetworkUse, why: string): SandboxState {
+  return { kind: 'none', network: network === 'off' ? 'off' : 'on', why };
+}
+
+export const turnedOff = 'it is turned off';
+
 /** The same, with what the settings ask for. `kind` is absent only where nobody could tell in time. */
 export type SandboxReport = Omit<SandboxState, 'kind'> & { readonly use: SandboxUse; readonly kind?: SandboxState['kind'] };
 

@@ -15,6 +15,7 @@ import type { SessionThreads } from '../threads/session-threads.ts';
 import type { Admission } from './admission.ts';
 import type { ServerFigures } from './server-status.ts';
 import type { Session } from './session.ts';
+import type { SessionsOnThreads } from './sessions-on-threads.ts';
 import type { TurnWatch } from './turn-watch.ts';
 
 export interface SessionParts {
@@ -30,12 +31,16 @@ export interface SessionParts {
    * when there is room, or nobody left to ask: the caller attaches at once then, before another newcomer counts the same thread.
    */
   readonly makeRoom: (unwilling: Set<Session>) => Promise<void> | undefined;
+  /** Where a session says that it is on a thread now; absent for one that is on the thread of another. */
+  readonly onThreads?: SessionsOnThreads;
   /** A session has another mode now. Fulfils when those that work for it have it, too; never rejects. */
   readonly modeChanged: (sessionId: string, mode: PermissionMode) => Promise<void>;
   /** Whether the id is that of a session that works for another one now. */
   readonly worksForAnother: (sessionId: string) => boolean;
   /** How many work for another one now. */
   readonly delegated: () => number;
+  /** Makes ready what the first turn waits for, while a person still types. Never throws. */
+  readonly sessionMade?: () => void;
   /** MCP servers of sessions that are on no thread. */
   readonly mcp?: Pick<McpHold, 'openAhead' | 'ownMark' | 'release'>;
 }

@@ -19,6 +19,7 @@ import { ReadOnlyViews } from './read-only-views.ts';
 import { type ServerStatus, serverStatus } from './server-status.ts';
 import { Session } from './session.ts';
 import type { SessionIdentity, SessionParts } from './session-parts.ts';
+import { SessionsOnThreads } from './sessions-on-threads.ts';
 import { canonicalDirectory } from './working-directory.ts';
 
 /** How the connection sees its sessions. */
@@ -46,14 +47,15 @@ export interface SessionTableParts {
 export class SessionTable {
   readonly #parts: SessionParts & SessionTableParts;
   readonly #sessions = new Map<string, Session>();
+  readonly #onThreads = new SessionsOnThreads();
   readonly #views: ReadOnlyViews;
   /** Ids between the request to load or delete them and its end, which is awaited here. */
   readonly #loading = new Map<string, Promise<void>>();
   #parkTimer: NodeJS.Timeout | undefined;
   #closing = false;
 
-  constructor(parts: Omit<SessionParts, 'makeRoom'> & SessionTableParts) {
-    this.#parts = { ...parts, makeRoom: (unwilling) => this.#makeRoom(unwilling) };
+  constructor(parts: Omit<SessionParts, 'makeRoom' | 'onThreads'> & SessionTableParts) {
+    this.#parts = { ...parts, makeRoom: (unwilling) => this.#makeRoom(unwilling), onThreads: this.#onThreads };
     this.#views = new ReadOnlyViews(this.#parts);
     const { parkAfterMs } = parts.config;
     if (parkAfterMs > 0) this.#parkTimer = setInterval(() => this.#parkIdle(parkAfterMs), Math.max(250, parkAfterMs / 4)).unref();
@@ -74,6 +76,7 @@ export class SessionTable {
     const paths = createSessionFile(config.stateDir, header);
     const session = this.#open({ id: header.id, cwd: canonicalCwd, paths, ...view, options, workspace });
     this.#parts.mcp?.openAhead(session.identity);
+    this.#parts.sessionMade?.();
     return session;
   }
 
@@ -269,7 +272,7 @@ export class SessionTable {
   #makeRoom(unwilling: Set<Session>): Promise<void> | undefined {
     const { threads, config } = this.#parts;
     if (config.isolation === 'shared' || !threads.isFull) return undefined;
-    const idlest = this.#idlest(unwilling);
+    const idlest = this.#onThreads.idlest(unwilling);
     if (idlest === undefined) return undefined;
     return idlest.park().then((left) => {
       // It has background work: the next idlest one is asked.
@@ -277,19 +280,10 @@ export class SessionTable {
     });
   }
 
-  #idlest(unwilling: ReadonlySet<Session>): Session | undefined {
-    let found: Session | undefined;
-    for (const session of this.#sessions.values()) {
-      if (!session.isIdleOnThread || unwilling.has(session)) continue;
-      if (found === undefined || session.idleSince < found.idleSince) found = session;
-    }
-    return found;
-  }
-
   #parkIdle(afterMs: number): void {
     const limit = performance.now() - afterMs;
-    for (const session of this.#sessions.values()) {
-      if (session.isIdleOnThread && session.idleSince < limit) void session.park();
+    for (const session of this.#onThreads.idle()) {
+      if (session.idleSince < limit) void session.park();
     }
   }
 }

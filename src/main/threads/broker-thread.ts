@@ -69,9 +69,9 @@ export class BrokerThread {
     return this.#sandbox;
   }
 
-  /** Where {@link sandbox} will be read; starts the thread that writes it, unless the server is going down. */
+  /** Where {@link sandbox} will be read; starts the thread that tries it, unless there is nothing to try or the server is going down. */
   openSandboxSlot(): SharedArrayBuffer {
-    if (this.#down === undefined) this.start();
+    if (this.#down === undefined && this.#options.sandbox?.use !== 'off') this.start();
     return this.#sandboxSlot;
   }
 

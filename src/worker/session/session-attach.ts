@@ -2,8 +2,8 @@
  * What is logged and said when a session was put on a thread.
  */
 import type { EventInput } from '../../shared/events.ts';
-import type { SandboxReport } from '../../shared/sandbox.ts';
-import { awaitSandboxState } from '../../shared/sandbox-slot.ts';
+import { type SandboxReport, turnedOff, uncontainedState } from '../../shared/sandbox.ts';
+import { awaitSandboxState, readSandboxState } from '../../shared/sandbox-slot.ts';
 import type { SessionTask } from '../../shared/thread-protocol.ts';
 import type { ThreadContext } from './thread-context.ts';
 
@@ -14,7 +14,9 @@ const sandboxWaitMs = 1_500;
 export async function sandboxReport({ sandbox }: SessionTask): Promise<SandboxReport | undefined> {
   if (sandbox === undefined) return undefined;
   const { use, network, slot } = sandbox;
-  const state = await awaitSandboxState(slot, sandboxWaitMs);
+  // There is nothing to be tried then.
+  const certain = use === 'off' ? uncontainedState(network, turnedOff) : undefined;
+  const state = readSandboxState(slot) ?? certain ?? (await awaitSandboxState(slot, sandboxWaitMs));
   return { use, ...(state ?? { network, why: 'not tried yet' }) };
 }
 

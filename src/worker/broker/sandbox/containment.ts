@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { CommandSpec, ControlNews, NetworkOff, SpawnFailure } from '../../../shared/broker-protocol.ts';
 import { commandTmpName, quarantineName } from '../../../shared/log/session-paths.ts';
-import { commandNetwork, type SandboxSettings, type SandboxState } from '../../../shared/sandbox.ts';
+import { commandNetwork, type SandboxSettings, type SandboxState, turnedOff, uncontainedState } from '../../../shared/sandbox.ts';
 import type { Environment } from '../environment.ts';
 import { type Argv, NetworkCut } from '../network-cut.ts';
 import type { LaunchSpec } from '../process-group.ts';
@@ -72,8 +72,8 @@ export class Containment {
   async state(): Promise<SandboxState> {
     const { use, network } = this.#options.settings;
     const limits = await this.#limits.state();
-    const found = use === 'off' ? ({ ok: false, why: 'it is turned off' } as const) : await this.#bubblewrap.find();
-    if (!found.ok) return { kind: 'none', network: network === 'off' ? 'off' : 'on', ...limits, why: found.why };
+    const found = use === 'off' ? ({ ok: false, why: turnedOff } as const) : await this.#bubblewrap.find();
+    if (!found.ok) return { ...uncontainedState(network, found.why), ...limits };
     const weak = found.takesDescriptors ? {} : { weak: tooOld };
     return { kind: 'bubblewrap', network, version: found.version, ...limits, ...weak };
   }
@@ -89,7 +89,7 @@ export class Containment {
     const demanded = settings.use === 'required' || spec.sandbox === 'required';
     const found = settings.use === 'off' ? undefined : await this.#bubblewrap.find();
     if (found?.ok === true) return await this.#contain({ ...spec, roots }, found);
-    if (demanded) return missing(found?.why ?? 'it is turned off');
+    if (demanded) return missing(found?.why ?? turnedOff);
     const limited = await this.#limits.wrapInside({ command: spec.command, args: spec.args });
     const networkOff = this.#networkOff('none', spec);
     const cut = networkOff === undefined ? limited : await this.#networkCut.wrap(limited);

@@ -2,7 +2,7 @@
  * What of a workspace other programs trust, as it stands at one moment: control files at the top of each root, and repositories wherever the search
  * finds them. Two of these say what a command has brought about that no mount could keep it from: things that were not there.
  */
-import { lstat, readlink } from 'node:fs/promises';
+import { readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isInside, isInsideAny } from '../../../shared/path-inside.ts';
 import { controlPlaces } from '../../../shared/permission/control-files.ts';
@@ -11,6 +11,7 @@ import { gitOffence, gitPieces } from './git-offences.ts';
 import { pointedDirectory } from './git-places.ts';
 import { type Place, placeAt } from './hidden-places.ts';
 import { presentPaths } from './present-paths.ts';
+import { quickLook } from './quick-look.ts';
 
 /** Something that is more than a file, and stands in no directory of git's: `link` and `text` are what it holds. */
 interface Standing {
@@ -60,7 +61,7 @@ export async function readControlState({ roots, dotGits, elsewhere }: ControlPla
   await Promise.all([
     ...named.flat().map(async (path) => standing.set(path, await standingAt(path))),
     ...dotGits.map(async (path) => {
-      const entry = await lstat(path).catch(() => undefined);
+      const entry = await quickLook(path);
       if (entry === undefined) return;
       if (entry.isDirectory()) {
         directories.add(path);
@@ -79,7 +80,7 @@ export async function readControlState({ roots, dotGits, elsewhere }: ControlPla
       // What lies in another one is a part of that.
       .filter((path) => ![...directories].some((other) => other !== path && isInside(other, path)))
       .map(async (path) => {
-        const entry = await lstat(path).catch(() => undefined);
+        const entry = await quickLook(path);
         if (entry?.isDirectory() === true) repositories.set(`${entry.dev}:${entry.ino}`, { path, pieces: await gitPieces(path) });
       }),
   );

@@ -2,15 +2,16 @@
  * What in a repository's own directory would have git run something, or take its settings from elsewhere. Looked at once a command is over, in
  * repositories and parts of repositories that were not there before it.
  */
-import { lstat, readdir, readlink } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DirectoryHandle } from './directory-handle.ts';
 import { harmlessConfig } from './harmless-git-config.ts';
+import { quickLook } from './quick-look.ts';
 
 export interface GitOffence {
   /** Below the directory. */
   readonly piece: string;
-  /** What may stay of a configuration. */
+  /** What may stay of a configuration, or stands in its place. */
   readonly harmless?: string;
 }
 
@@ -44,7 +45,7 @@ async function piecesOfModules(directory: string, below: string, depth: number, 
   const found = await Promise.all(
     names.map(async (name) => {
       const path = `${below}/${name}`;
-      const entry = await lstat(join(directory, path)).catch(() => undefined);
+      const entry = await quickLook(join(directory, path));
       if (entry?.isSymbolicLink() === true) return [path];
       if (entry?.isDirectory() !== true) return [];
       const inner = await namesIn(join(directory, path), budget);
@@ -93,7 +94,7 @@ export async function gitOffence(directory: DirectoryHandle, piece: string): Pro
       case 'config.worktree':
         return await configOffence(parent, piece, last);
       case 'commondir':
-        return names[0] === 'worktrees' && (await parent.read(last, longestConfig))?.trim() === '../..' ? [] : [{ piece }];
+        return await commonOffence(parent, piece);
       default:
         return [];
     }
@@ -112,6 +113,12 @@ async function isSamplesOnly(parent: DirectoryHandle): Promise<boolean> {
   } finally {
     await hooks.close();
   }
+}
+
+/** Only a linked work tree has one, and its repository is always at the same place. */
+async function commonOffence(parent: DirectoryHandle, piece: string): Promise<readonly GitOffence[]> {
+  if (!piece.startsWith('worktrees/')) return [{ piece }];
+  return (await parent.read('commondir', longestConfig))?.trim() === '../..' ? [] : [{ piece, harmless: '../..\n' }];
 }
 
 async function configOffence(parent: DirectoryHandle, piece: string, name: string): Promise<readonly GitOffence[]> {

@@ -2,8 +2,9 @@
  * Repositories in a workspace, found by their `.git`: bounded, the outer directories first. What was seen of a directory is kept while the kernel
  * says that nothing in it was added, removed or renamed.
  */
-import { lstat, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { quickLook } from './quick-look.ts';
 
 export interface GitSearchBounds {
   /** Of the directories that are looked into, in each root. */
@@ -18,7 +19,7 @@ interface Seen {
   readonly holdsGit: boolean;
 }
 
-const usualBounds: GitSearchBounds = { directories: 256, depth: 5 };
+const usualBounds: GitSearchBounds = { directories: 1_024, depth: 6 };
 /** What a package manager fills: thousands of directories, and not the person's own. */
 const skipped = new Set(['.git', 'node_modules']);
 const mostKept = 20_000;
@@ -55,7 +56,9 @@ export class GitSearch {
 
   async #look(directory: string): Promise<Seen | undefined> {
     try {
-      const { ino, ctimeMs } = await lstat(directory);
+      const entry = await quickLook(directory);
+      if (entry === undefined) return undefined;
+      const { ino, ctimeMs } = entry;
       const print = `${ino}:${ctimeMs}`;
       const kept = this.#kept.get(directory);
       if (kept?.print === print) return kept;

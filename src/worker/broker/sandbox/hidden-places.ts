@@ -2,11 +2,12 @@
  * What no contained command can see: places of secrets in the home directory, this program's own, and sockets by which
  * other programs take orders. Only what exists is given, links followed.
  */
-import { lstat, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { isInsideAny } from '../../../shared/path-inside.ts';
 import { words } from '../../../shared/permission/comparable-names.ts';
 import { presentPaths } from './present-paths.ts';
+import { quickLook } from './quick-look.ts';
 import { boundSockets } from './unix-sockets.ts';
 
 const inHome = words(`
@@ -92,10 +93,6 @@ export async function placeAt(path: string): Promise<Place | undefined> {
 
 /** The same for what is no link itself. */
 export async function plainPlaceAt(path: string): Promise<Place | undefined> {
-  try {
-    const entry = await lstat(path);
-    return entry.isSymbolicLink() ? undefined : { path, isDirectory: entry.isDirectory() };
-  } catch {
-    return undefined;
-  }
+  const entry = await quickLook(path);
+  return entry === undefined || entry.isSymbolicLink() ? undefined : { path, isDirectory: entry.isDirectory() };
 }

@@ -2,8 +2,9 @@
  * Which of many known names are there: one listing of the directory instead of a question for each name, since all this is done before each
  * command.
  */
-import { lstat, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { quickLook } from './quick-look.ts';
 
 /** Those of the relative paths that may be there. A directory that cannot be read holds nothing that a command could reach. Never rejects. */
 export async function presentPaths(base: string, paths: readonly string[]): Promise<string[]> {
@@ -12,13 +13,6 @@ export async function presentPaths(base: string, paths: readonly string[]): Prom
     () => new Set<string>(),
   );
   const possible = paths.filter((path) => names.has(path.split('/', 1)[0] ?? ''));
-  const present = await Promise.all(possible.map(async (path) => !path.includes('/') || (await isThere(join(base, path)))));
+  const present = await Promise.all(possible.map(async (path) => !path.includes('/') || (await quickLook(join(base, path))) !== undefined));
   return possible.filter((_, index) => present[index]);
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return await lstat(path).then(
-    () => true,
-    () => false,
-  );
 }
