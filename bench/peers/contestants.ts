@@ -59,7 +59,10 @@ export async function ownContestant(name: OwnName, place: Surroundings): Promise
       return { ...ownServer(name, ['--profile', 'automation'], place), streams: false };
     case 'process-per-session':
     default: {
-      const command = serverCommand(name, ['--isolation', 'shared', '--max-threads', '1'], place);
+      // Two hundred processes that all start a thread at the same moment keep two cores busy for longer than a server waits for its thread.
+      const patient = ['--attach-timeout-ms', '120000', '--stuck-thread-ms', '120000'];
+      const flags = ['--isolation', 'shared', '--max-threads', '1', ...patient];
+      const command = serverCommand(name, flags, place);
       return { ...described(name), start: () => startProcessPerSession(command, foldersOf(name, place)) };
     }
   }
