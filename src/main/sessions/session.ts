@@ -275,6 +275,7 @@ export class Session {
       throw error;
     });
     this.#attached = attached;
+    this.#parts.onThreads?.add(this, attached);
     this.#isBack = true;
     void attached.departure.then((how) => {
       if (how.kind === 'lost') this.#crashes.add();
