@@ -7,8 +7,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundleTap } from './bundle-tap.mjs';
 import { distInputs, distStamp, isFresh, isMain, root, sourceHash, writeStamp } from './source-stamp.mjs';
+import { bundleTestPackages } from './test-packages.mjs';
 
 const tests = { inputs: ['src', 'test', 'bench', 'tsconfig.json', 'package-lock.json'], stamp: 'build/.stamp' };
 
@@ -114,7 +114,7 @@ export async function setup(options = {}) {
   const testHash = sourceHash(tests.inputs);
   if (isFresh(tests.stamp, testHash)) return;
   await step('compile src and tests', compile);
-  await step('bundle tap', bundleTap);
+  await step('bundle test packages', bundleTestPackages);
   writeStamp(tests.stamp, testHash);
 }
 

@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { bundledTap } from './bundle-tap.mjs';
 import { root } from './source-stamp.mjs';
+import { bundledTap } from './test-packages.mjs';
 
 const files = process.argv.splice(2);
 // tap calls the directories of `t.testdir` by the program that was started; paths must not become longer than a file's own.

@@ -9,6 +9,7 @@ import type { AnswerPlan } from '../support/answer-plan.ts';
 import { ModelServer } from '../support/model-server.ts';
 import type { Frame, ServerProcess } from '../support/server-process.ts';
 import { callIds, checkOutput, endServer, exchange, startServer, updatesOfCall } from '../support/started-server.ts';
+import { testSeed } from '../support/test-seed.ts';
 
 const isEnded = (server: ServerProcess, sessionId: string): boolean =>
   callIds(server, sessionId).every((id) => ['completed', 'failed'].includes(updatesOfCall(server, sessionId, id).at(-1).status));
@@ -641,9 +642,8 @@ await t.test('#98 1000 mutated frames: no crash, and every request is answered o
   const server = await startServer(t, { args: ['--model', 'scripted', '--pace-ms', '0'] });
   const cwd = realpathSync(t.testdir({}));
   const sessionId = await server.newSession(cwd);
-  const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000);
-  t.comment(`FUZZ_SEED=${seed}`);
-  const random = generator(seed);
+  t.comment(`TEST_SEED=${testSeed}`);
+  const random = generator(testSeed);
   const sent: string[] = [];
   for (let index = 0; index < 1000; index += 1) {
     const line = mutate(seedFrame(index, sessionId, cwd, random), random);

@@ -7,6 +7,7 @@ import t from 'tap';
 import { markedProcesses } from '../../src/shared/process-table.ts';
 import { type BatchRun, RunScene, scripted } from '../support/batch-run.ts';
 import { fileAppears } from '../support/file-appears.ts';
+import { testSeed } from '../support/test-seed.ts';
 
 const mode = 'full-access';
 
@@ -75,9 +76,8 @@ t.test('asked to stop once, a run finishes what runs; asked twice, it cancels th
 });
 
 t.test('killed at any moment, a run goes on with what is missing: every job has one result in the end, and nothing is left', async (t) => {
-  const seed = Number(process.env['RUN_KILL_SEED'] ?? Date.now() % 100_000);
-  t.comment(`RUN_KILL_SEED=${seed}`);
-  let state = seed;
+  t.comment(`TEST_SEED=${testSeed}`);
+  let state = testSeed;
   const random = (): number => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
     return state / 4_294_967_296;

@@ -5,9 +5,10 @@ import { ByteRing } from '../../../../src/worker/broker/byte-ring.ts';
 import { OutputCapture } from '../../../../src/worker/broker/output-capture.ts';
 import { SpillFile } from '../../../../src/worker/broker/spill-file.ts';
 import { orphanedHead, unfinishedTail } from '../../../../src/worker/broker/utf8-cut.ts';
+import { testSeed } from '../../../support/test-seed.ts';
 
-const seed = Date.now() & 0xffff_ffff;
-t.comment(`fast-check seed ${seed}`);
+const seed = testSeed;
+t.comment(`TEST_SEED=${seed}`);
 
 /** Cuts bytes into chunks at arbitrary places. */
 const chunksOf = (bytes: fc.Arbitrary<Uint8Array>) =>

@@ -12,6 +12,7 @@ import { createSessionFile, type SessionPaths } from '../../../../src/shared/log
 import { type LogReading, readLog } from '../../../../src/worker/log/log-reader.ts';
 import { sample, sampleHeader, sampleId, samples, wholeTurn } from '../../shared/log/sample-events.ts';
 import { makeLog, openLog } from './open-log.ts';
+import { testSeed } from '../../../support/test-seed.ts';
 
 const children = new URL('./children/', import.meta.url);
 
@@ -25,8 +26,7 @@ t.test('property: any sequence of events reads back as it was written', async (t
     .record({ type: fc.constantFrom(...(Object.keys(eventTypes) as EventType[])), extra })
     .map(({ type, extra }) => ({ type, data: { ...extra, ...samples[type] } }));
   const stateDir = t.testdir();
-  const seed = Date.now();
-  t.comment(`seed ${seed}`);
+  t.comment(`TEST_SEED=${testSeed}`);
   await fc.assert(
     fc.asyncProperty(fc.array(anyEvent, { maxLength: 30 }), async (inputs) => {
       rmSync(join(stateDir, 'sessions'), { recursive: true, force: true });
@@ -36,7 +36,7 @@ t.test('property: any sequence of events reads back as it was written', async (t
       await log.close();
       return JSON.stringify(events) === JSON.stringify(written) && log.report.torn === undefined;
     }),
-    { seed, numRuns: 100 },
+    { seed: testSeed, numRuns: 100 },
   );
 });
 

@@ -2,13 +2,13 @@
 import { readdirSync } from 'node:fs';
 import t from 'tap';
 import { SubagentCampaign } from '../../../../support/subagent-campaign.ts';
+import { testSeed } from '../../../../support/test-seed.ts';
 
 t.setTimeout(60_000);
 
 t.test('runs that are started and put away at random moments leave no process and no open file', async (t) => {
-  const seed = Math.floor(Math.random() * 1e9);
-  t.comment(`seed ${seed}`);
-  const campaign = new SubagentCampaign(t.testdir(), seed);
+  t.comment(`TEST_SEED=${testSeed}`);
+  const campaign = new SubagentCampaign(t.testdir(), testSeed);
   // The library is loaded after these.
   await campaign.round(2, 2);
   const files = readdirSync('/proc/self/fd').length;
