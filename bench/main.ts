@@ -14,7 +14,7 @@ import { attachPart } from './parts/attach.ts';
 import { cancelPart } from './parts/cancel.ts';
 import { jobsPart } from './parts/jobs.ts';
 import { latencyPart } from './parts/latency.ts';
-import { growthPart } from './parts/growth.ts';
+import { growthParts } from './parts/growth.ts';
 import { loadPart } from './parts/load.ts';
 import { memoryPart } from './parts/memory.ts';
 import { microPart } from './parts/micro.ts';
@@ -44,7 +44,7 @@ const parts: readonly Part[] = [
   jobsPart,
   subagentsPart,
   microPart,
-  growthPart,
+  ...growthParts,
   peersPart,
 ];
 const usage = `Usage: npm run bench -- [--full] [--json FILE] [NAME…]

@@ -2,6 +2,7 @@
  * What the parts of the bench share while they run, and what they leave behind: figures to hold, rows of load, faults.
  */
 import type { ModelServerProcess } from './load/targets.ts';
+import { printCurve } from './growth/curve.ts';
 import type { LoadRow } from './load/compare.ts';
 import type { LoadReport } from './load/load-report.ts';
 import type { LoadShape } from './load/load-shape.ts';
@@ -15,6 +16,8 @@ export interface Figure {
   readonly measured: string;
   /** Quotient to the floor agent in the same run, where both were measured. */
   readonly toFloor?: number;
+  /** Between which the median of such quotients lies, by `ratioRange`. */
+  readonly toFloorRange?: readonly [low: number, high: number];
   /** `undefined` where the design states no target. */
   readonly holds?: boolean;
   /** The same as numbers, in the units that the text has. */
@@ -34,6 +37,8 @@ export interface GrowthCurve {
   readonly exponent: number;
   /** The greatest exponent that is no fault of ours: 0.1 for what must be flat, 1.1 for what may be linear. */
   readonly most: number;
+  /** The exponent is of the points from this size on; absent where it is of all. */
+  readonly from?: number;
 }
 
 /** One agent at one load, measured in turns with ours. Ratios are medians over pairs of rounds: theirs divided by ours. */
@@ -133,6 +138,12 @@ export class BenchRun {
     const { what, target, measured, toFloor } = figure;
     const ratio = toFloor === undefined ? '' : `, ${toFloor.toFixed(2)} × floor`;
     process.stdout.write(`  ${what}: ${measured}${ratio} (target ${target})\n`);
+  }
+
+  /** Keeps a curve and prints it at once. One that is too steep is told, and makes no fault. */
+  curve(curve: GrowthCurve): void {
+    this.growth.push(curve);
+    printCurve(curve);
   }
 
   fault(text: string): void {

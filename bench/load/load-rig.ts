@@ -223,7 +223,16 @@ function targetName({ isolation, threads }: LoadShape): string {
 
 /** Bounds that are there for people and providers are lifted: what is measured is the work. */
 function flagsFor({ profile, isolation }: LoadShape): string[] {
-  const lifted = ['--context-window', '100000000', '--max-queued-prompts', '10000', '--max-running-turns', '100000'];
+  const lifted = [
+    '--context-window',
+    '100000000',
+    '--max-queued-prompts',
+    '10000',
+    '--max-running-turns',
+    '100000',
+    '--attach-timeout-ms',
+    '600000',
+  ];
   const provider = ['--max-concurrency', '100000', '--slow-start', '100000'];
   const parked = isolation === 'parked' ? ['--park-after-ms', '1'] : [];
   return ['--profile', profile, '--permission-mode', 'full-access', '--log-level', 'error', ...lifted, ...provider, ...parked];

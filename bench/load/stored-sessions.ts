@@ -13,9 +13,6 @@ const question = 'Look at the file again and say what has changed in it since th
 const answer = 'It says the same as before but for one word. '.repeat(8);
 const fileText = 'words of a file that was read\n'.repeat(20);
 
-/** Characters that one such turn adds to a request, about. */
-export const storedTurnChars = question.length + answer.length + fileText.length;
-
 /** Stores a session of the directory `cwd` with `turns` turns; its id. */
 export function storeSession(stateDir: string, cwd: string, turns: number): string {
   const id = uuidv7();
@@ -64,4 +61,18 @@ function* turnEvents(turn: number): Generator<EventInput> {
     type: 'turn/end',
     data: { turn, reason: { kind: 'completed' }, usage: { ...usage, steps: 2, toolCalls: 1, elapsedMs: 1000 } },
   };
+}
+
+/** What `turns` such turns are in the requests of one who keeps nothing but messages. */
+export function storedMessages(turns: number): object[] {
+  return Array.from({ length: turns }, (_, index) => {
+    const id = `call-${index + 1}`;
+    const call = { id, type: 'function', function: { name: 'read', arguments: '{"file_path":"file.txt"}' } };
+    return [
+      { role: 'user', content: question },
+      { role: 'assistant', content: '', tool_calls: [call] },
+      { role: 'tool', tool_call_id: id, content: fileText },
+      { role: 'assistant', content: answer },
+    ];
+  }).flat();
 }

@@ -35,7 +35,7 @@ export async function startModelServer(): Promise<ModelServerProcess> {
   };
 }
 
-/** `floor`, or an isolation of ours with its greatest number of threads, for example `shared:2`, `dedicated:64`. */
+/** `floor`, `floor:history` for one that keeps its conversations, or an isolation of ours with its greatest number of threads, for example `shared:2`, `dedicated:64`. */
 export type TargetName = string;
 
 export interface TargetOptions {
@@ -80,8 +80,11 @@ export async function startTarget(name: TargetName, model: ModelServerProcess, o
 
 function commandFor(name: TargetName, setup: TargetOptions & { readonly baseUrl: string; readonly stateDir: string }): string[] {
   const { baseUrl, stateDir } = setup;
-  if (name === 'floor') return [process.execPath, join(built, 'bench', 'load', 'floor-agent.js'), `${baseUrl}/chat/completions`];
   const [isolation, threads] = name.split(':');
+  if (isolation === 'floor') {
+    const floor = [process.execPath, join(built, 'bench', 'load', 'floor-agent.js'), `${baseUrl}/chat/completions`];
+    return threads === undefined ? floor : [...floor, threads];
+  }
   const flags = ['--state-dir', stateDir, '--base-url', baseUrl, '--model', 'bench', '--isolation', isolation ?? 'shared'];
   if (threads !== undefined) flags.push('--max-threads', threads);
   flags.push(...(setup.flags ?? []));

@@ -4,8 +4,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AgentProcess } from '../load/agent-process.ts';
 import { runRound } from '../load/round.ts';
+import { settledMb } from '../load/settled-memory.ts';
 import { startTarget, type Target, type TargetName } from '../load/targets.ts';
 import type { BenchRun, Part } from '../run.ts';
 
@@ -94,16 +94,5 @@ async function allParked({ stateDir }: Target): Promise<void> {
   while (locks() > 0) {
     if (performance.now() > deadline) throw new Error(`${locks()} sessions were not parked within ${parkDeadlineMs} ms`);
     await sleep(100);
-  }
-}
-
-/** PSS once it moves by less than 1 % in a quarter of a second: threads have started, pages have been given back. */
-async function settledMb(agent: AgentProcess): Promise<number> {
-  let before = Number.NaN;
-  for (;;) {
-    const now = agent.pssMb();
-    if (Math.abs(now - before) < now / 100) return now;
-    before = now;
-    await sleep(250);
   }
 }
