@@ -1,14 +1,17 @@
 /**
  * `npm run bench`: what the server costs and how quick it is, beside a floor agent in the same run. See bench/README.md.
  *
- * Exit code 0 whatever the speed; 1 when a text was wrong, a frame was lost or a part failed; 2 for a wrong command line.
+ * Exit code 0 whatever the speed; 1 when a text was wrong, a frame was lost or a part failed, and with `--strict` when something became
+ * slower; 2 for a wrong command line.
  */
 import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { loadOptions, type LoadShape, loadShapeOf, loadUsage } from './load/load-shape.ts';
-import { startModelServer } from './load/targets.ts';
+import { printGuard, type RanPart, recordRun, runAndKeep } from './guard/after-run.ts';
+import { defaultShape, loadOptions, type LoadShape, loadShapeOf, loadUsage } from './load/load-shape.ts';
+import { built, startModelServer } from './load/targets.ts';
 import { CoreUse, machineFacts } from './machine.ts';
 import { attachPart } from './parts/attach.ts';
 import { cancelPart } from './parts/cancel.ts';
@@ -19,6 +22,7 @@ import { loadPart } from './parts/load.ts';
 import { memoryPart } from './parts/memory.ts';
 import { microPart } from './parts/micro.ts';
 import { peersPart } from './parts/peers.ts';
+import { ratesPart } from './parts/rates.ts';
 import { stallPart } from './parts/stall.ts';
 import { startupPart } from './parts/startup.ts';
 import { stubPart } from './parts/stub.ts';
@@ -34,6 +38,7 @@ const parts: readonly Part[] = [
   targetsPart,
   floorPart,
   loadPart,
+  ratesPart,
   latencyPart,
   stubPart,
   attachPart,
@@ -47,10 +52,14 @@ const parts: readonly Part[] = [
   ...growthParts,
   peersPart,
 ];
-const usage = `Usage: npm run bench -- [--full] [--json FILE] [NAME…]
+const usage = `Usage: npm run bench -- [--full] [--json FILE] [--guard] [--strict] [--record] [NAME…]
+       npm run bench -- report   (see npm run bench -- report --help)
 
   --full       the whole matrix of loads, all micro benches, more repeats
   --json FILE  all figures as JSON
+  --guard      notes beside what became slower or faster since the last record of such a machine; that itself is always said
+  --strict     exit code 1 when something became slower
+  --record     keeps the parts that ran in bench/results, for this class of machines
   NAME         only the parts whose names contain it: ${parts.map((part) => part.name).join(', ')}
 
 ${loadUsage}
@@ -64,6 +73,9 @@ function print(text: string): void {
 
 interface CommandLine {
   readonly full: boolean;
+  readonly guard: boolean;
+  readonly strict: boolean;
+  readonly record: boolean;
   readonly json: string | undefined;
   readonly shape: LoadShape | undefined;
   readonly peersOptions: PeersOptions;
@@ -71,7 +83,9 @@ interface CommandLine {
 }
 
 function readCommandLine(): CommandLine {
-  const own = { full: { type: 'boolean', default: false }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const flags = { full: flag, guard: flag, strict: flag, record: flag } as const;
+  const own = { ...flags, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { ...own, ...loadOptions, peers: { type: 'string' } } });
   if (values.help === true) {
     process.stdout.write(usage);
@@ -81,13 +95,16 @@ function readCommandLine(): CommandLine {
   if (unknown.length > 0) throw new Error(`no part has a name with ${unknown.join(', ')} in it`);
   const isNamed = (part: Part): boolean => positionals.some((name) => part.name.includes(name));
   const isDefault = (part: Part): boolean => values.full || part.onlyFull !== true;
-  const { peers, sessions, ...others } = values;
+  const { peers, sessions, guard, strict, record, ...others } = values;
   const onlyPeers = positionals.join() === 'peers';
   const peersOptions = readPeersOptions({ peers, sessions: onlyPeers ? sessions : undefined });
   const shape = loadShapeOf(onlyPeers ? others : values);
   if (shape !== undefined && positionals.join() !== 'load') throw new Error('what describes a load goes with the part load alone');
   const chosen = shape === undefined ? parts.filter(positionals.length > 0 ? isNamed : isDefault) : [loadPart];
-  return { full: values.full, json: values.json, shape, peersOptions, chosen };
+  if (record && (shape !== undefined || peers !== undefined || sessions !== undefined)) {
+    throw new Error('--record keeps whole parts: it goes without --peers and what describes a load');
+  }
+  return { full: values.full, guard, strict, record, json: values.json, shape, peersOptions, chosen };
 }
 
 function commandLineOrExit(): ReturnType<typeof readCommandLine> {
@@ -116,7 +133,7 @@ async function runPart(bench: BenchRun, part: Part): Promise<void> {
   print(`  (${((performance.now() - start) / 1000).toFixed(1)} s)`);
 }
 
-const { full, json, shape, peersOptions, chosen } = commandLineOrExit();
+const { full, guard, strict, record, json, shape, peersOptions, chosen } = commandLineOrExit();
 const machine = machineFacts();
 const use = new CoreUse();
 const loadBefore = load();
@@ -132,7 +149,8 @@ if (isBusy) print('WARNING: the machine is busy. Quotients to the floor say some
 const model = await startModelServer();
 const bench = new BenchRun(model, full, shape, peersOptions);
 const start = performance.now();
-for (const part of chosen) await runPart(bench, part);
+const ran: RanPart[] = [];
+for (const part of chosen) ran.push(await runAndKeep(bench, part.name, () => runPart(bench, part)));
 await model.close();
 use.percent();
 await sleep(1000);
@@ -146,11 +164,15 @@ if (isBusy || busyAfter > busyPercent) {
 }
 print(`${((performance.now() - start) / 1000).toFixed(0)} s; ${bench.faults.length === 0 ? 'all texts right, no frame lost' : 'FAULTS:'}`);
 for (const fault of bench.faults) print(`- ${fault}`);
+const at = new Date().toISOString();
+const results = join(built, '..', 'bench', 'results');
+const slower = printGuard(results, machine, ran, guard || strict);
+if (record) recordRun(results, machine, ran, { at, full, seed: defaultShape.seed, busyBefore, busyAfter });
 if (json !== undefined) {
   const { figures, rows, loads, growth, peers, latencies, micros, skipped, faults } = bench;
-  const run = { machine, at: new Date().toISOString(), loadBefore, loadAfter, busyBefore, busyAfter };
+  const run = { machine, at, full, loadBefore, loadAfter, busyBefore, busyAfter };
   const all = { ...run, figures, rows, loads, growth, peers, latencies, micros, skipped, faults };
   writeFileSync(json, `${JSON.stringify(all, undefined, 1)}\n`);
 }
 // Not only the code: a part that failed may have left an agent behind, which ends when our pipes close.
-process.exit(bench.faults.length === 0 ? 0 : 1);
+process.exit(bench.faults.length > 0 || (strict && slower > 0) ? 1 : 0);

@@ -7,8 +7,8 @@
  * prom-client requires Node's modules as CommonJS, so these three stay outside.
  */
 import crypto, { createHash } from 'node:crypto';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { distInputs, distStamp, isMain, root, sourceHash, writeStamp } from './source-stamp.mjs';
 
 const common = {
@@ -181,29 +181,39 @@ function escapeNonAscii(path) {
 
 const hashOf = (content) => createHash('sha256').update(content).digest('hex').slice(0, 16);
 
-/** Builds everything; rejects with a readable reason. Old files go only after the new ones stand. */
-export async function build() {
+/** All bundles, each known to the one that loads it: compiled code that is kept belongs to one build. */
+async function bundleAll(outdir, more = {}) {
   requireEntries();
   const { build: bundle } = await import('esbuild');
-  const hash = sourceHash(distInputs);
-  const results = await Promise.all([bundle(clients), bundle(thread)]);
+  const into = (options) => bundle({ ...options, ...more, outdir });
+  const results = await Promise.all([into(clients), into(thread)]);
   refuseDynamicRequire(results[0]);
-  // Each is known to the one that loads it: compiled code that is kept belongs to one build.
-  results.push(await bundle(program(hashOf(readFileSync(join(root, 'dist/worker/session-host.cjs'))))));
-  results.push(await bundle(starter(hashOf(escapeNonAscii(join(root, 'dist/main/program.cjs'))))));
-  removeStale(results);
+  results.push(await into(program(hashOf(readFileSync(resolve(root, outdir, 'worker/session-host.cjs'))))));
+  const programFile = resolve(root, outdir, 'main/program.cjs');
+  // Its map is of what it is here.
+  if (more.sourcemap !== undefined) copyFileSync(programFile, `${programFile}.unescaped`);
+  results.push(await into(starter(hashOf(escapeNonAscii(programFile)))));
   // The loader is `cli.js`, and a script.
-  writeFileSync(join(root, 'dist/main/package.json'), '{ "type": "commonjs" }\n');
+  writeFileSync(resolve(root, outdir, 'main/package.json'), '{ "type": "commonjs" }\n');
+  return results;
+}
+
+/** Builds everything; rejects with a readable reason. Old files go only after the new ones stand. */
+export async function build() {
+  const hash = sourceHash(distInputs);
+  const results = await bundleAll('dist');
+  removeStale(results);
   chmodSync(join(root, 'dist/main/cli.js'), 0o755);
   writeStamp(distStamp, hash);
   return results.flatMap((result) => Object.entries(result.metafile.outputs).map(([file, output]) => ({ file, bytes: output.bytes })));
 }
 
-/** Builds the same code into another folder, with a source map beside each file that the file does not name; for profiles. */
+/**
+ * Builds the same code into another folder, with a source map beside each file that the file does not name; for profiles. The map of
+ * the program is of `program.cjs.unescaped`.
+ */
 export async function bundleWithMaps(outdir) {
-  requireEntries();
-  const { build: bundle } = await import('esbuild');
-  await Promise.all([main, thread].map((one) => bundle({ ...one, outdir, sourcemap: 'external', sourcesContent: false })));
+  await bundleAll(outdir, { sourcemap: 'external', sourcesContent: false });
 }
 
 if (isMain(import.meta.url)) {

@@ -3,7 +3,7 @@
  */
 import type { BenchRun } from '../run.ts';
 import { type RoundLoad, type RoundResult, runRound } from './round.ts';
-import { median, medianRatio, percentile } from './statistics.ts';
+import { median, medianRatio, percentile, ratioRange } from './statistics.ts';
 import { startTarget, type Target, type TargetName } from './targets.ts';
 import type { CpuSplit } from './thread-cpu.ts';
 
@@ -34,6 +34,8 @@ export interface LoadRow {
   /** Median over pairs of rounds; absent without a floor, and on the floor itself. */
   readonly totalToFloor?: number;
   readonly cpuToFloor?: number;
+  readonly totalToFloorRange?: readonly [low: number, high: number];
+  readonly cpuToFloorRange?: readonly [low: number, high: number];
   readonly pssMb: { readonly idle: number; readonly open: number; readonly after: number };
   /** With the last load only. */
   readonly exitMs?: number;
@@ -134,6 +136,14 @@ function rowOf(
             floor.map((round) => round.totalMs),
           ),
           cpuToFloor: medianRatio(
+            cpuUs,
+            floor.map((round) => round.cpuUs.total),
+          ),
+          totalToFloorRange: ratioRange(
+            totalMs,
+            floor.map((round) => round.totalMs),
+          ),
+          cpuToFloorRange: ratioRange(
             cpuUs,
             floor.map((round) => round.cpuUs.total),
           ),

@@ -1,6 +1,6 @@
 /** From a delta of the model to its frame at the client: 200 sessions × 50 deltas a second, shared and the floor in turns. */
 import { stampedRound } from '../load/latency.ts';
-import { median, percentile } from '../load/statistics.ts';
+import { median, percentile, ratioRange } from '../load/statistics.ts';
 import { startTarget } from '../load/targets.ts';
 import type { Part } from '../run.ts';
 
@@ -35,6 +35,7 @@ export const latencyPart: Part = {
       target: '≤ 0.5 / ≤ 10',
       measured: `${ours50.toFixed(2)} / ${ours99.toFixed(1)}`,
       toFloor: ours50 / floor50,
+      toFloorRange: ratioRange(p50s[1], p50s[0]),
       holds: ours50 <= 0.5 && ours99 <= 10,
       values: { p50: ours50, p99: ours99, floorP50: floor50, floorP99: floor99 },
     });
@@ -44,6 +45,7 @@ export const latencyPart: Part = {
       target: '–',
       measured: oursStart.toFixed(1),
       toFloor: oursStart / floorStart,
+      toFloorRange: ratioRange(startP99s[1], startP99s[0]),
       values: { p99: oursStart, floorP99: floorStart },
     });
   },

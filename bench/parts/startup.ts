@@ -3,7 +3,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { median, percentile, withSpread } from '../load/statistics.ts';
+import { median, percentile, ratioRange, withSpread } from '../load/statistics.ts';
 import { startTarget } from '../load/targets.ts';
 import type { BenchRun, Part } from '../run.ts';
 
@@ -38,6 +38,7 @@ export const startupPart: Part = {
       target: '≤ 120',
       measured: withSpread(ours, 0),
       toFloor: initialize / median(floors),
+      toFloorRange: ratioRange(ours, floors),
       holds: initialize <= 120,
       values: { initializeMs: initialize, floorMs: median(floors), bareNodeMs: median(bare) },
     });
@@ -47,6 +48,7 @@ export const startupPart: Part = {
       target: '–',
       measured: withSpread(cpu.ours, 0),
       toFloor: median(cpu.ours) / median(cpu.floor),
+      toFloorRange: ratioRange(cpu.ours, cpu.floor),
       values: { cpuMs: median(cpu.ours), floorCpuMs: median(cpu.floor) },
     });
     bench.figure({

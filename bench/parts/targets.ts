@@ -47,6 +47,7 @@ function sharedFigures(bench: BenchRun, rows: { readonly paced: LoadRow; readonl
     target: '–',
     measured: withSpread(rows.short.cpuUsPerToken, 0),
     toFloor: rows.short.cpuToFloor!,
+    toFloorRange: rows.short.cpuToFloorRange!,
     values: { cpuUs: turnUs, toFloor: rows.short.cpuToFloor! },
   });
   mainShare(bench, rows.paced);
@@ -59,6 +60,7 @@ function dedicatedFigures(bench: BenchRun, { paced, fast }: { readonly paced: Lo
     target: '≤ 1100',
     measured: withSpread(paced.totalMs, 0),
     toFloor: paced.totalToFloor!,
+    toFloorRange: paced.totalToFloorRange!,
     holds: total <= 1100,
     values: { totalMs: total, toFloor: paced.totalToFloor! },
   });
@@ -68,6 +70,7 @@ function dedicatedFigures(bench: BenchRun, { paced, fast }: { readonly paced: Lo
     target: '≤ 30',
     measured: withSpread(fast.cpuUsPerToken),
     toFloor: fast.cpuToFloor!,
+    toFloorRange: fast.cpuToFloorRange!,
     holds: cpu <= 30,
     values: { cpuUsPerToken: cpu, toFloor: fast.cpuToFloor! },
   });
@@ -84,6 +87,7 @@ function totalToFloor(bench: BenchRun, row: LoadRow, most: number): void {
     target: `≤ ${most} × floor`,
     measured: withSpread(row.totalMs, 0),
     toFloor: ratio,
+    toFloorRange: row.totalToFloorRange!,
     holds: ratio <= most,
     values: { totalMs: median(row.totalMs), toFloor: ratio },
   });
@@ -96,6 +100,7 @@ function cpuToFloor(bench: BenchRun, row: LoadRow, most: number): void {
     target: `≤ ${most} × floor`,
     measured: withSpread(row.cpuUsPerToken),
     toFloor: ratio,
+    toFloorRange: row.cpuToFloorRange!,
     holds: ratio <= most,
     values: { cpuUsPerToken: median(row.cpuUsPerToken), toFloor: ratio },
   });

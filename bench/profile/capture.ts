@@ -1,9 +1,10 @@
 /**
  * Runs our server with `--cpu-prof` and gathers what its threads leave.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenText } from '../../test/support/answer-plan.ts';
 import { AgentProcess } from '../load/agent-process.ts';
 import { type RoundLoad, runRound } from '../load/round.ts';
@@ -17,6 +18,8 @@ export interface Capture {
 }
 
 export interface CaptureOptions {
+  /** The home of all servers, in which a first one has left its compiled code. */
+  readonly home: string;
   /** The folder whose `dist/` is run. */
   readonly packageRoot: string;
   readonly model: ModelServerProcess;
@@ -27,6 +30,28 @@ export interface CaptureOptions {
 
 export interface LoadToProfile extends RoundLoad {
   readonly sessions: number;
+}
+
+const keptWithinMs = 20_000;
+
+/** A start with a turn, so that what is profiled finds the compiled code that an earlier start leaves, as nearly all do. */
+export async function warmHome(options: CaptureOptions): Promise<void> {
+  await withProfiles(options, async (agent) => {
+    await agent.request('initialize', { protocolVersion: 1, clientCapabilities: {} });
+    await agent.prompt(await agent.newSession(), { tokens: 1 });
+    await codeKept(options.home);
+    return [];
+  });
+}
+
+/** The code of the program and that of session threads are written some seconds behind the first answers. */
+async function codeKept(home: string): Promise<void> {
+  const folder = join(home, '.cache', 'dsh-acp', 'code');
+  const isKept = (): boolean => existsSync(folder) && readdirSync(folder).filter((name) => name.endsWith('.bin')).length >= 2;
+  for (const end = performance.now() + keptWithinMs; !isKept(); ) {
+    if (performance.now() > end) throw new Error(`the server kept no compiled code in ${folder} within ${keptWithinMs} ms`);
+    await sleep(100);
+  }
 }
 
 /** The clock of the profiles. */
@@ -89,7 +114,7 @@ function requireTexts(agent: AgentProcess, ids: readonly string[], tokens: numbe
 }
 
 async function withProfiles(
-  { packageRoot, model, isolation, intervalUs }: CaptureOptions,
+  { packageRoot, home, model, isolation, intervalUs }: CaptureOptions,
   work: (agent: AgentProcess, startedUs: number) => Promise<readonly Span[]>,
 ): Promise<Capture> {
   const folder = mkdtempSync(join(tmpdir(), 'dsh-acp-profile-run-'));
@@ -98,7 +123,7 @@ async function withProfiles(
   const flags = ['--state-dir', folder, '--base-url', model.baseUrl, '--model', 'bench', '--isolation', kind];
   if (threads !== undefined) flags.push('--max-threads', threads);
   const startedUs = nowUs();
-  const agent = new AgentProcess([process.execPath, ...nodeArgs, join(packageRoot, 'dist', 'main', 'cli.js'), ...flags], { HOME: folder });
+  const agent = new AgentProcess([process.execPath, ...nodeArgs, join(packageRoot, 'dist', 'main', 'cli.js'), ...flags], { HOME: home });
   try {
     const spans = await work(agent, startedUs);
     await agent.close();

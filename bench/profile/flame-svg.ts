@@ -11,7 +11,7 @@ const side = 10;
 const headHeight = 52;
 /** Narrower boxes are left out: 0.3 % of all samples. */
 const leastShare = 0.003;
-const letterWidth = 6.1;
+const letterWidth = 6.7;
 
 interface Box {
   readonly node: CallNode;

@@ -1,13 +1,14 @@
 /**
  * `npm run bench:profile`: where our server spends its CPU, as flame graphs and tables in bench/profiles. See bench/README.md.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { built, startModelServer } from '../load/targets.ts';
 import { machineFacts } from '../machine.ts';
 import { addStacks, type CallNode, emptyTree } from './call-tree.ts';
-import { type Capture, captureFirstTurns, captureLoad, captureStartup, type LoadToProfile } from './capture.ts';
+import { type Capture, captureFirstTurns, captureLoad, captureStartup, type LoadToProfile, warmHome } from './capture.ts';
 import { countStacks, threadOf } from './cpu-profile.ts';
 import { flameSvg } from './flame-svg.ts';
 import { SourceNames } from './source-names.ts';
@@ -105,14 +106,19 @@ function keep(name: string, what: string, tree: CallNode): void {
 // Each thread has a sampler of its own, and many of them would leave no time for the work.
 const intervalUs = isolation.startsWith('shared') ? 200 : 1000;
 
+const home = mkdtempSync(join(tmpdir(), 'dsh-acp-profile-home-'));
 const model = await startModelServer();
 try {
+  await warmHome({ packageRoot, home, model, isolation, intervalUs: 1000 });
   if (chosen.includes('startup')) {
-    const capture = await captureStartup({ packageRoot, model, isolation, intervalUs: 100 }, starts);
+    const capture = await captureStartup({ packageRoot, home, model, isolation, intervalUs: 100 }, starts);
     keep('startup', `main thread from start to the answer of initialize, ${starts} starts`, treeOf(capture, 'main'));
   }
   if (chosen.includes('attach')) {
-    const capture = await captureFirstTurns({ packageRoot, model, isolation: `dedicated:${firstTurns}`, intervalUs: 100 }, firstTurns);
+    const capture = await captureFirstTurns(
+      { packageRoot, home, model, isolation: `dedicated:${firstTurns}`, intervalUs: 100 },
+      firstTurns,
+    );
     keep(
       'attach',
       `${firstTurns} session threads from their start to the end of a first turn, one after the other`,
@@ -120,11 +126,12 @@ try {
     );
   }
   if (chosen.includes('main') || chosen.includes('thread')) {
-    const capture = await captureLoad({ packageRoot, model, isolation, intervalUs }, load, { warmUps, seconds });
+    const capture = await captureLoad({ packageRoot, home, model, isolation, intervalUs }, load, { warmUps, seconds });
     const said = `${load.sessions} sessions × ${load.tokens} tokens, ${load.delayMs} ms between deltas, ${isolation}`;
     if (chosen.includes('main')) keep(`main${suffix}`, `main thread, ${said}`, treeOf(capture, 'main'));
     if (chosen.includes('thread')) keep(`thread${suffix}`, `session threads, ${said}`, treeOf(capture, 'session'));
   }
 } finally {
   await model.close();
+  rmSync(home, { recursive: true, force: true });
 }

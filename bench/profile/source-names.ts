@@ -18,12 +18,14 @@ export interface SourceFrame {
   readonly owner: string;
 }
 
-/** session-thread.cjs compiles session-host.cjs within this function, on its first line: see src/worker/thread-loader.ts. */
-const hostWrapper = '(function (exports, require, module, __filename, __dirname) {';
+/** Loaders compile these files within such a function, on its first line: see src/worker/thread-loader.ts and src/main/start.ts. */
+const wrapper = '(function (exports, require, module, __filename, __dirname) {';
+const wrappedFile = /\/(?:session-host|program)\.cjs$/;
 
 export class SourceNames {
   readonly #root: string;
   readonly #maps = new Map<string, SourceMap | undefined>();
+  readonly #lines = new Map<string, readonly string[] | undefined>();
   readonly #seen = new Map<string, SourceFrame>();
 
   /** `root` is the checkout. */
@@ -41,14 +43,16 @@ export class SourceNames {
   }
 
   #find({ functionName, url, lineNumber, columnNumber }: CallFrame): SourceFrame {
-    const name = functionName === '' ? '(anonymous)' : functionName;
+    // esbuild names what runs a module late after its file.
+    const name = functionName === '' ? '(anonymous)' : /\.[cm]?[jt]s$/.test(functionName) ? '(module)' : functionName;
     if (url === '') return { name, file: '', line: 0, owner: name.startsWith('(') ? 'V8' : 'native' };
     if (url.startsWith('node:')) return { name, file: url, line: lineNumber + 1, owner: 'node' };
     const path = url.startsWith('file:') ? fileURLToPath(url) : url;
-    const shift = path.endsWith('/session-host.cjs') && lineNumber === 0 ? hostWrapper.length : 0;
+    const shift = wrappedFile.test(path) && lineNumber === 0 ? wrapper.length : 0;
     // The body of a module is a function without a name that begins where the file does, or with its wrapper.
     if (functionName === '' && lineNumber === 0 && columnNumber <= shift) return this.#moduleBody(path);
-    const entry = this.#mapOf(path)?.findEntry(lineNumber, Math.max(0, columnNumber - shift));
+    const column = this.#unescaped(path, lineNumber, Math.max(0, columnNumber - shift));
+    const entry = this.#mapOf(path)?.findEntry(lineNumber, column);
     if (entry !== undefined && 'originalSource' in entry) {
       return { name, ...this.#place(resolve(dirname(path), entry.originalSource)), line: entry.originalLine + 1 };
     }
@@ -61,6 +65,19 @@ export class SourceNames {
     const last = sources.at(-1);
     const more = sources.length > 1 ? ` and ${sources.length - 1} more` : '';
     return { name: last === undefined ? '(module)' : `(module ${basename(last)}${more})`, ...this.#place(path), line: 0 };
+  }
+
+  /** The build writes what is not ASCII as six letters after the map was made: the column before that. */
+  #unescaped(path: string, lineNumber: number, column: number): number {
+    if (!this.#lines.has(path)) {
+      const file = `${path}.unescaped`;
+      this.#lines.set(path, existsSync(file) ? readFileSync(file, 'utf8').split('\n') : undefined);
+    }
+    const content = this.#lines.get(path)?.[lineNumber];
+    if (content === undefined) return column;
+    let before = 0;
+    for (let escaped = 0; escaped < column && before < content.length; before += 1) escaped += content.charCodeAt(before) > 127 ? 6 : 1;
+    return before;
   }
 
   #mapOf(path: string): SourceMap | undefined {
