@@ -135,26 +135,112 @@ t.test('fault 64: where there is no sandbox, a daemon that wiped its environment
   process.kill(pid, 'SIGKILL');
 });
 
-void faultTest('fault 66: a command reads the end of input, never the protocol; and everyone is told what it runs in', async (t, rig) => {
-  const words: string[] = [];
-  const server = await rig.serve({
-    args: ['--model', 'scripted', '--sandbox', 'auto'],
-    onRequest: ({ params }) => {
-      words.push(JSON.stringify(params.toolCall));
-      return { outcome: { outcome: 'selected', optionId: 'allow_once' } };
-    },
+/** Says whether the listener on this machine could be reached. */
+const reach = (port: number): string => `(exec 3<>/dev/tcp/127.0.0.1/${port} && cat <&3) 2>&1; cat | wc -c`;
+
+async function listener(t: Test): Promise<number> {
+  const server = createServer((socket) => socket.end('reached'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+const bash = (...calls: readonly object[]): string =>
+  JSON.stringify({
+    plans: [
+      ...calls.map((call) => ({ tools: [{ name: 'bash', arguments: JSON.stringify({ description: 'x', ...call }) }] })),
+      { text: ['done'] },
+    ],
   });
-  const session = await server.newSession(rig.dir);
-  t.equal((await server.prompt(session, 'run cat; wc -c')).result?.stopReason, 'end_turn');
-  t.match(words, [state.kind === 'bubblewrap' ? /Runs contained: writes only in the workspace\./ : /Runs without a sandbox\./]);
-  t.match((await server.request('_status', {})).result, { sandbox: { kind: state.kind, network: 'on' } });
-  await server.close();
-  const events = await readEvents(logPath(server, session));
-  const result = events.find((event) => event.type === 'tool/result');
-  t.match(result, { data: { isError: false, text: /^0/, meta: { exitCode: 0 } } });
-  t.match(events.find((event) => event.type === 'thread/attached')?.data, { sandbox: { use: 'auto', network: 'on' } });
-  if (state.kind === 'bubblewrap') t.match(result, { data: { meta: { sandbox: 'bubblewrap' } } });
-});
+
+void faultTest(
+  'fault 66: commands read no protocol, reach nobody unless they ask and a person says yes, and everyone is told',
+  async (t, rig) => {
+    const port = await listener(t);
+    const model = await rig.model();
+    const words: string[] = [];
+    const server = await rig.serve({
+      args: ['--base-url', model.baseUrl, '--model', 'bench', '--titles', 'off', '--sandbox', 'auto'],
+      onRequest: ({ params }) => {
+        words.push(JSON.stringify(params.toolCall));
+        return { outcome: { outcome: 'selected', optionId: 'allow_once' } };
+      },
+    });
+    const dir = mkdtempSync(join(rig.dir, 'work-'));
+    const session = await server.newSession(dir);
+    const work = bash({ command: reach(port) }, { command: reach(port), network: true }, { command: 'echo x > .envrc' });
+    t.equal((await server.prompt(session, work)).result?.stopReason, 'end_turn');
+    const isContained = state.kind === 'bubblewrap';
+    const inside = 'Runs contained: writes only in the workspace';
+    t.match(
+      words,
+      isContained ? [`${inside}, no network.`, `${inside}, with network.`, inside] : [/Runs without a sandbox, with network\./],
+    );
+    t.match((await server.request('_status', {})).result, { sandbox: { kind: state.kind, network: isContained ? 'ask' : 'on' } });
+    await server.request('session/set_mode', { sessionId: session, modeId: 'full-access' });
+    const free = bash({ command: `${reach(port)}; echo x > .mcp.json; git init -q new; git -C new config core.fsmonitor ./x` });
+    t.equal((await server.prompt(session, free)).result?.stopReason, 'end_turn');
+    await server.close();
+    const events = await readEvents(logPath(server, session));
+    t.equal(events[0]?.type, 'thread/attached');
+    const { version, ...seen } = state;
+    t.match(
+      events[0]?.data,
+      { sandbox: { use: 'auto', ...seen, network: isContained ? 'ask' : 'on' } },
+      'the first event says what is in effect',
+    );
+    const results = events.flatMap((event) => (event.type === 'tool/result' ? [event.data] : []));
+    t.match(results[1]?.text, /reached\n?0/, 'what a person gave');
+    t.match(results[3]?.text, /reached\n?0/, 'and who gave all, gave the network');
+    if (!isContained) return;
+    t.match(results[0], {
+      isError: false,
+      text: /0\n\[no network: .*network set to true/s,
+      meta: { sandbox: 'bubblewrap', network: 'off' },
+    });
+    t.notMatch(results[0]?.text, 'reached');
+    t.match(results[2]?.text, /other programs trust: ".*\/\.envrc"; tell/, 'who was asked is told');
+    for (const name of ['.mcp.json', 'new/.git/config']) {
+      t.match(
+        results[3]?.text,
+        new RegExp(`moved out of the workspace: .*/${name}" \\(now ".*\\.d/quarantine/`),
+        'what nobody was asked about is gone',
+      );
+    }
+    t.same(readdirSync(dir).toSorted(), ['.envrc', 'new']);
+    t.notMatch(readFileSync(join(dir, 'new/.git/config'), 'utf8'), 'fsmonitor');
+  },
+);
+
+void faultTest(
+  'fault 82: for work without a person full access gives no network, and nothing else does but the settings and a rule',
+  async (t, rig) => {
+    const port = await listener(t);
+    const model = await rig.model();
+    const args = ['--base-url', model.baseUrl, '--model', 'bench', '--titles', 'off', '--sandbox', 'auto', '--profile', 'automation'];
+    const server = await rig.serve({ args: [...args, '--permission-mode', 'full-access'] });
+    const work = bash({ command: reach(port) }, { command: reach(port), network: true });
+    const open = async (policy?: object): Promise<string> => {
+      const meta = policy === undefined ? {} : { _meta: { 'dsh-acp': { policy } } };
+      return (await server.request('session/new', { cwd: rig.dir, mcpServers: [], ...meta })).result.sessionId;
+    };
+    const rules = (network?: string) => ({
+      rules: [{ action: 'allow', access: ['execute'], ...(network === undefined ? {} : { network }) }],
+    });
+    const sessions = await Promise.all([open(), open(rules()), open(rules('any'))]);
+    await Promise.all(sessions.map((session) => server.prompt(session, work)));
+    await server.close();
+    const texts = await Promise.all(
+      sessions.map(async (session) =>
+        (await readEvents(logPath(server, session))).flatMap((event) => (event.type === 'tool/result' ? [event.data.text] : [])),
+      ),
+    );
+    for (const text of texts[2] ?? []) t.match(text, /reached/, 'a rule that says so gives it');
+    if (state.kind !== 'bubblewrap') return;
+    for (const text of [...(texts[0] ?? []), ...(texts[1] ?? [])]) t.notMatch(text, 'reached');
+    t.match(texts[0]?.[1], /asked for it, but nobody who decides here may give it/);
+  },
+);
 
 t.test('fault 79: a secret of the environment does not reach a command', async (t) => {
   const { run } = makeScene(t, {}, { env: { MY_SERVICE_API_KEY: 'sk-canary-0123456789abcdef' } });
@@ -186,17 +272,38 @@ t.test('fault 81: credentials of the person and places of this program are hidde
   t.notOk(existsSync(join(work, '.ssh')));
 });
 
-t.test('fault 82: a contained command without network reaches nobody, and its own loopback still works', contained, async (t) => {
+t.test('fault 82: a command without a network has a loopback of its own', contained, async (t) => {
   const { run } = makeScene(t, { network: 'off' });
-  const server = createServer((socket) => socket.end('reached'));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  t.notMatch((await run(`exec 3<>/dev/tcp/127.0.0.1/${port} && cat <&3`)).text, 'reached');
   const own = `const s=require('net').createServer(c=>c.end('own')).listen(0,'127.0.0.1',()=>require('net').connect(s.address().port,'127.0.0.1').on('data',d=>{console.log(String(d));process.exit()}))`;
-  t.match(await run(`'${process.execPath}' -e "${own}"`), { text: 'own\n', exitCode: 0 });
-  const open = makeScene(t);
-  t.match((await open.run(`exec 3<>/dev/tcp/127.0.0.1/${port} && cat <&3`)).text, 'reached', 'with network it does');
+  t.match(await run(`'${process.execPath}' -e "${own}"`), { text: 'own\n', exitCode: 0, networkOff: 'settings' });
+});
+
+t.test('sockets are out of reach wherever they are, and nothing in the environment leads to one', contained, async (t) => {
+  // A path for a socket must be short, and not in /tmp, which is hidden as a whole; a checkout may be there.
+  const checkout = fileURLToPath(new URL('../..', import.meta.url));
+  const base = checkout.length < 70 && !checkout.startsWith(realpathSync(tmpdir())) ? checkout : (process.env['HOME'] ?? '/');
+  const odd = realpathSync(mkdtempSync(join(base, 'dsh-acp-s-')));
+  const path = join(odd, 'engine.sock');
+  const server = createServer((socket) => socket.end('reached'));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  t.teardown(() => {
+    server.close();
+    rmSync(odd, { recursive: true, force: true });
+  });
+  const env = { DISPLAY: ':0', SSH_AUTH_SOCK: path, DOCKER_HOST: `unix://${path}`, DBUS_SESSION_BUS_ADDRESS: `unix:path=${path}` };
+  const client = `require('net').connect('${path}').on('data',d=>console.log(String(d))).on('error',e=>console.log(e.code))`;
+  const look = `'${process.execPath}' -e "${client}"; env | grep -E '^(${Object.keys(env).join('|')})='; ls -A /run/systemd /run/dbus /run/user /tmp/.X11-unix 2>/dev/null`;
+  const { run } = makeScene(t, {}, { env });
+  t.notMatch((await run(look, { cwd: '/' })).text, /reached|unix:|=:0|private|bus|resolve/);
+  const opened = makeScene(t, { writable: [path] }, { env });
+  t.match((await opened.run(look)).text, /reached[^]*DOCKER_HOST=/, 'but for what the settings open');
+});
+
+t.test('what a short command has written is never lost, and no descriptor of the start is left to it', contained, async (t) => {
+  const { run } = makeScene(t);
+  const texts: string[] = [];
+  for (let count = 0; count < 12; count += 1) texts.push((await run('echo on; ls -l /proc/self/fd | grep -c contained')).text);
+  t.same(new Set(texts), new Set(['on\n0\n']));
 });
 
 t.test('git works in the workspace, and what it runs for others cannot be changed', contained, async (t) => {
@@ -228,7 +335,7 @@ t.test('git works in the workspace, and what it runs for others cannot be change
   t.equal(readFileSync(join(work, '.git/config'), 'utf8'), before);
   t.equal(readFileSync(join(work, '.mcp.json'), 'utf8'), '{}');
   const redirected = await run('mkdir -p evil && echo ../evil > .git/commondir');
-  t.same(redirected.controlFiles, [join(work, '.git/commondir')]);
+  t.match(redirected.movedFiles, [{ path: join(work, '.git/commondir') }]);
   t.notOk(existsSync(join(work, '.git/commondir')), 'git is not sent to settings of a stranger');
   rmSync(join(work, 'evil'), { recursive: true });
   const opened = makeScene(t, { writable: [join(work, '.git/config')] });
@@ -283,6 +390,13 @@ t.test('where a sandbox is demanded, MCP servers run in one, too', contained, as
   t.match(leaders, [/bwrap$/]);
   await rig.broker.releaseOwner('s1');
   t.same(rig.living(), [], 'and end with the session');
+});
+
+t.test('what holds the limits is told, and where it is not control groups, why', async (t) => {
+  t.same(await new CommandLimits({ memoryMb: 0, maxProcesses: 0 }).state(), {});
+  const told = await limits.state();
+  t.match(told, told.limits === 'cgroup' ? { limits: 'cgroup' } : { limits: 'ulimit', limitsWhy: /control group|delegated/ });
+  t.match(await makeScene(t, { maxProcesses: 40 }).broker.sandboxState(), told);
 });
 
 t.test('a fork bomb ends within its bounds', limitsHold ? {} : { skip: 'no limit holds here' }, async (t) => {
@@ -353,7 +467,7 @@ t.test('fault 87: words that begin with a dash, and names with line breaks, stay
   const program = 'const fs=require("fs");fs.writeFileSync("seen",JSON.stringify(process.argv.slice(1)))';
   await run('', { command: process.execPath, args: ['-e', program, '--', ...odd] });
   t.same(JSON.parse(readFileSync(join(work, 'seen'), 'utf8')), odd, 'argv goes as it is, through whatever stands before the command');
-  t.match(await run('', { command: '-rf', args: [] }), { exitCode: state.kind === 'bubblewrap' ? 1 : null }, 'no option of the sandbox');
+  t.match(await run('', { command: '-rf', args: [] }), { exitCode: state.kind === 'bubblewrap' ? 127 : null }, 'no option of the sandbox');
 });
 
 /** Pids whose command line begins so. */

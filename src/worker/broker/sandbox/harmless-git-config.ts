@@ -11,7 +11,7 @@ const word = '[A-Za-z0-9._-]+';
 
 /** No transport helper, and nothing that ssh would take for an option. */
 const address =
-  '(?:(?:https?|git|ssh|file)://[A-Za-z0-9][^\\s"\\\\]*|[A-Za-z0-9._-]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^\\s"\\\\:-][^\\s"\\\\]*|/[^\\s"\\\\]*)';
+  '(?:(?:https?|git|ssh|file)://[A-Za-z0-9/][^\\s"\\\\]*|[A-Za-z0-9._-]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^\\s"\\\\:-][^\\s"\\\\]*|/[^\\s"\\\\]*)';
 
 /** By `section.key` in lower case: what the value may be. */
 const harmless: Readonly<Record<string, RegExp>> = patterns({
