@@ -1,4 +1,4 @@
-/** The real broker thread, which ends when the main thread of `serve-main.ts` says so. */
+/** The real broker thread, which ends when the main thread of `saboteur-main.ts` says so. */
 import { BroadcastChannel } from 'node:worker_threads';
 import '../../src/worker/broker/entry.ts';
 

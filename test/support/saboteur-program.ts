@@ -2,8 +2,9 @@
  * The saboteur's server as a few files. Loaded file by file each of its processes and threads reads some hundred modules, for half a
  * second of a core a server; so what was compiled is bundled first, by the first test after each compilation.
  */
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { BuildOptions } from 'esbuild';
 import { projectRoot } from './server-process.ts';
 
 const built = join(projectRoot, 'build');
@@ -24,28 +25,71 @@ function bundlesIn(folder: string): string[] {
 
 const compiledAt = (name: string): number => Number(name.slice('saboteur-'.length));
 
+/** As `scripts/build.mjs` makes `dist/`: scripts, whose compiled code V8 gives and takes back. */
 async function bundle(name: string): Promise<void> {
   const { build } = await import('esbuild');
   const unfinished = join(built, `${name}.${process.pid}`);
-  await build({
-    entryPoints: ['serve-main', 'saboteur-thread', 'saboteur-broker'].map((entry) => join(built, `test/support/${entry}.js`)),
+  const common: BuildOptions = {
     outdir: unfinished,
     bundle: true,
-    splitting: true,
     platform: 'node',
-    format: 'esm',
     target: 'node20.19',
     external: ['piscina', '@vscode/ripgrep', 'prom-client'],
     mainFields: ['module', 'main'],
-    banner: { js: `import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);` },
+    minifySyntax: true,
+    minifyWhitespace: true,
+    charset: 'ascii',
     logLevel: 'error',
-  });
+  };
+  const script: BuildOptions = { ...common, format: 'cjs', outExtension: { '.js': '.cjs' } };
+  const entry = (out: string, file: string): { in: string; out: string } => ({ in: join(built, file), out });
+  await Promise.all([
+    build({
+      ...script,
+      entryPoints: [
+        entry('saboteur-thread', 'src/worker/thread-loader.js'),
+        // What the loader loads.
+        entry('session-host', 'test/support/saboteur-thread.js'),
+        entry('saboteur-broker', 'test/support/saboteur-broker.js'),
+      ],
+      plugins: [{ name: 'clients-apart', setup: (build) => build.onResolve({ filter: /-client\.js$/ }, clientApart) }],
+    }),
+    build({
+      ...common,
+      format: 'esm',
+      splitting: true,
+      entryPoints: clients.map((client) => join(built, 'src/worker/broker', client)),
+      entryNames: '[name]',
+      banner: { js: `import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);` },
+    }),
+    build({
+      ...script,
+      entryPoints: [entry('program', 'test/support/saboteur-main.js')],
+      supported: { 'dynamic-import': false },
+      define: { 'import.meta.url': 'programUrl', threadHash: JSON.stringify(`${name}-thread`) },
+      banner: { js: `const programUrl = require('node:url').pathToFileURL(__filename).href;` },
+    }),
+    build({ ...script, entryPoints: [entry('serve-main', 'src/main/start.js')], define: { buildHash: JSON.stringify(name) } }),
+  ]);
+  // As the loader reads it.
+  const program = join(unfinished, 'program.cjs');
+  writeFileSync(program, readFileSync(program, 'utf8').replace(/[^\0-\x7f]/g, escaped));
   try {
     renameSync(unfinished, join(built, name));
   } catch {
     // Another test was quicker; its files are the same.
     rmSync(unfinished, { recursive: true });
   }
+}
+
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** The clients of ACP and MCP, which the broker loads with the first subagent and the first MCP server. */
+const clients = ['subagents/acp-client.js', 'mcp/mcp-client.js'];
+
+function clientApart({ path }: { path: string }): { path: string; external: true } | undefined {
+  const client = clients.find((one) => one.endsWith(path.slice(path.lastIndexOf('/'))));
+  return client === undefined ? undefined : { path: `./${client.slice(client.indexOf('/') + 1)}`, external: true };
 }
 
 async function saboteurProgram(): Promise<string> {
@@ -56,7 +100,7 @@ async function saboteurProgram(): Promise<string> {
     for (const old of bundlesIn(built))
       if (compiledAt(old) < compiledAt(name) - keptMs) rmSync(join(built, old), { recursive: true, force: true });
   }
-  return join(built, name, 'serve-main.js');
+  return join(built, name, 'serve-main.cjs');
 }
 
 /** The program to start with Node; takes the flags of `dsh-acp serve`. */

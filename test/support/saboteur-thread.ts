@@ -58,11 +58,11 @@ const acts: Readonly<Record<string, (ms: number, cwd: string) => void>> = {
   },
 };
 
-export default async function hostWithSaboteur(task: SessionTask): Promise<void> {
+export default async function hostWithSaboteur(task: SessionTask, afterTurn?: () => void): Promise<void> {
   await sabotageAttach(task.cwd);
   // Beside comlink on the same port: what is asked for happens in the midst of the turn that asks.
   task.port.on('message', (message: PromptCall) => sabotagePrompt(message, task.cwd));
-  await hostSession(task, threadContext());
+  await hostSession(task, threadContext(), afterTurn);
 }
 
 /** The no-op that keeps a thread spare, as in the real entry. */
