@@ -183,7 +183,7 @@ void faultTest(
     await server.close();
     const events = await readEvents(logPath(server, session));
     t.equal(events[0]?.type, 'thread/attached');
-    const { version, ...seen } = state;
+    const seen = state;
     t.match(
       events[0]?.data,
       { sandbox: { use: 'auto', ...seen, network: isContained ? 'ask' : 'on' } },
