@@ -1,21 +1,12 @@
 /**
  * What a frame costs on its way in and out of the main thread: decoding lines, reading envelopes, joining writes.
- *
- * Run `node build/bench/micro/framing.js`. Figures are medians of one machine; compare them only within one run.
  */
 import { Writable } from 'node:stream';
-import { Bench } from 'tinybench';
 import { readEnvelope } from '../../src/main/transport/envelope.ts';
 import { FrameWriter } from '../../src/main/transport/frame-writer.ts';
 import { isNestedDeeperThan } from '../../src/shared/framing/nesting-limit.ts';
 import { FrameDecoder } from '../../src/shared/framing/frame-decoder.ts';
-
-interface Work {
-  readonly name: string;
-  /** What one run of the task does. */
-  readonly frames: number;
-  readonly bytes: number;
-}
+import { measureAll, type MicroWork } from './measured.ts';
 
 const CHUNK = 64 * 1024;
 const update = `${JSON.stringify({
@@ -46,12 +37,17 @@ function sink(): Writable {
   return new Writable({ decodeStrings: false, write: (_chunk, _encoding, callback) => callback() });
 }
 
-const bench = new Bench({ time: 500, warmupTime: 100 });
-const works: Work[] = [];
+const works: MicroWork[] = [];
 
-function add(work: Work, run: () => unknown): void {
-  works.push(work);
-  bench.add(work.name, run);
+interface Frames {
+  readonly name: string;
+  /** What one run does. */
+  readonly frames: number;
+  readonly bytes: number;
+}
+
+function add({ name, frames, bytes }: Frames, run: () => unknown): void {
+  works.push({ what: name, unit: 'frame', count: frames, bytes: Math.round(bytes / frames), run });
 }
 
 const small = chunksOf(update.repeat(10_000));
@@ -101,18 +97,5 @@ add({ name: 'writer, one batch a turn', frames: 64, bytes: batch.length }, async
   await writer.idle();
 });
 
-await bench.run();
-const rows = bench.tasks.map((task, index) => {
-  const work = works[index];
-  const { result } = task;
-  const ms = result !== undefined && 'latency' in result ? result.latency.p50 : undefined;
-  if (work === undefined || ms === undefined) throw new Error(`No figures for ${task.name}.`);
-  return {
-    task: task.name,
-    'frames/s': Math.round((work.frames / ms) * 1000).toLocaleString('en'),
-    'MB/s': Math.round(work.bytes / ms / 1000).toLocaleString('en'),
-    'us/frame': Number(((ms / work.frames) * 1000).toFixed(3)),
-  };
-});
-console.table(rows);
+await measureAll('framing', works);
 if (written === 0) throw new Error('The writer called nobody back.');

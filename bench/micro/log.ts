@@ -1,5 +1,5 @@
 /**
- * What the event log costs: appending, barriers, creating, opening and reading. Prints one table.
+ * What the event log costs: appending, barriers, creating, opening and reading. Prints one table, and behind it what an event costs.
  *
  * Run the compiled file: `node --expose-gc build/bench/micro/log.js [megabytes]`. The logs go below the directory in
  * DSH_ACP_BENCH_DIR, by default the system's directory for temporary files: what a sync costs is a matter of that disk.
@@ -15,6 +15,7 @@ import { createSessionFile, type SessionPaths, sessionPaths } from '../../src/sh
 import { ChunkMerger } from '../../src/worker/log/chunk-merger.ts';
 import { EventLog } from '../../src/worker/log/event-log.ts';
 import { readLog } from '../../src/worker/log/log-reader.ts';
+import { measureAll } from './measured.ts';
 
 const megabytes = Number(process.argv[2] ?? 200);
 const stateDir = mkdtempSync(join(process.env['DSH_ACP_BENCH_DIR'] ?? tmpdir(), 'dsh-acp-bench-'));
@@ -152,6 +153,32 @@ async function benchRead(): Promise<void> {
   await log.close();
 }
 
+/** Of a log that grows with each run; and of one of some megabytes. */
+async function benchEvents(): Promise<void> {
+  const log = await open(sessionPaths(stateDir, idOf(300)));
+  const count = 2000;
+  const append = (): void => {
+    for (let index = 0; index < count; index += 1) log.append(chunk);
+  };
+  const paths = sessionPaths(stateDir, idOf(301));
+  const stored = await open(paths);
+  for (let index = 0; index < 20_000; index += 1) stored.append(chunk);
+  await stored.barrier();
+  await stored.close();
+  const source = { fd: openSync(paths.log, 'r'), path: paths.log, size: statSync(paths.log).size };
+  const bytes = Math.round(source.size / 20_000);
+  let seen = 0;
+  const replay = (): Promise<unknown> => readLog(source, () => void (seen += 1));
+  await measureAll('log', [
+    { what: 'append', unit: 'event', count, bytes, run: append },
+    { what: 'replay', unit: 'event', count: 20_000, bytes, run: replay },
+    { what: 'append and barrier', unit: 'event', count: 1, run: () => (log.append(chunk), log.barrier()) },
+  ]);
+  if (seen === 0) throw new Error('Nothing was replayed.');
+  closeSync(source.fd);
+  await log.close();
+}
+
 try {
   // First, while the process is small: it measures memory.
   await benchRead();
@@ -162,6 +189,7 @@ try {
   for (const [what, figure] of rows) {
     process.stdout.write(`${what.padEnd(width)}  ${figure}\n`);
   }
+  await benchEvents();
 } finally {
   rmSync(stateDir, { recursive: true, force: true });
 }

@@ -1,11 +1,13 @@
 /**
- * The micro benches, each in a process of its own; what the design states a target for becomes a figure.
+ * The micro benches, each in a process of its own. What an operation costs is kept with its spread; what the design states a target
+ * for becomes a figure.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { median } from '../load/statistics.ts';
 import { built } from '../load/targets.ts';
-import type { BenchRun, Part } from '../run.ts';
+import type { BenchRun, MicroRow, Part } from '../run.ts';
 
 const logMegabytes = 150;
 
@@ -15,8 +17,7 @@ export const microPart: Part = {
     const log = await runMicro(bench, 'log', ['--expose-gc'], [String(logMegabytes)]);
     logFigure(bench, log);
     if (!bench.full) return;
-    await runMicro(bench, 'framing');
-    await runMicro(bench, 'projection');
+    for (const name of ['framing', 'router', 'queue', 'comlink', 'projection', 'attach']) await runMicro(bench, name);
   },
 };
 
@@ -29,9 +30,28 @@ async function runMicro(bench: BenchRun, name: string, nodeArgs: readonly string
     printed += text;
   });
   const [code] = (await once(child, 'close')) as [number | null];
-  process.stdout.write(printed.replaceAll(/^(?=.)/gm, '  '));
+  for (const line of printed.split('\n').filter((one) => one !== '')) show(bench, line);
   if (code !== 0) bench.fault(`bench/micro/${name} ended with ${code ?? 'a signal'}`);
   return printed;
+}
+
+/** A line of JSON is a row; others are for people. */
+function show(bench: BenchRun, line: string): void {
+  if (!line.startsWith('{')) {
+    process.stdout.write(`  ${line}\n`);
+    return;
+  }
+  const row = JSON.parse(line) as MicroRow;
+  bench.micros.push(row);
+  const { group, what, unit, nanoseconds, bytes } = row;
+  const speed = bytes === undefined ? '' : `, ${Math.round((bytes * 1000) / median(nanoseconds)).toLocaleString('en')} MB/s`;
+  const [low, high] = [Math.min(...nanoseconds), Math.max(...nanoseconds)].map(time);
+  process.stdout.write(`  ${`${group}: ${what}`.padEnd(76)} ${time(median(nanoseconds)).padStart(8)} (${low}–${high}) per ${unit}${speed}\n`);
+}
+
+function time(nanoseconds: number): string {
+  if (nanoseconds < 1000) return `${nanoseconds.toFixed(0)} ns`;
+  return nanoseconds < 1e6 ? `${(nanoseconds / 1000).toFixed(1)} µs` : `${(nanoseconds / 1e6).toFixed(1)} ms`;
 }
 
 function logFigure(bench: BenchRun, printed: string): void {
