@@ -44,7 +44,7 @@ export class SourceNames {
 
   #find({ functionName, url, lineNumber, columnNumber }: CallFrame): SourceFrame {
     // esbuild names what runs a module late after its file.
-    const name = functionName === '' ? '(anonymous)' : /\.[cm]?[jt]s$/.test(functionName) ? '(module)' : functionName;
+    const name = functionName === '' ? '(anonymous)' : /\/.*\.[cm]?[jt]s$/.test(functionName) ? '(module)' : functionName;
     if (url === '') return { name, file: '', line: 0, owner: name.startsWith('(') ? 'V8' : 'native' };
     if (url.startsWith('node:')) return { name, file: url, line: lineNumber + 1, owner: 'node' };
     const path = url.startsWith('file:') ? fileURLToPath(url) : url;

@@ -118,5 +118,12 @@ t.test('places in bundles become places in sources, also below the wrapper of th
   const wrapper = '(function (exports, require, module, __filename, __dirname) {'.length;
   t.match(at(`${folder}/session-host.cjs`, wrapper + 12), { owner: '@scope/x' });
   t.match(at(`${folder}/session-host.cjs`, wrapper + 3), { file: 'src/a.ts' });
+  writeFileSync(join(folder, 'program.cjs.map'), JSON.stringify(map));
+  writeFileSync(join(folder, 'program.cjs.unescaped'), 'é123456789f');
+  // Escaped, the first letter is six, so what was at column 10 is at 15.
+  t.match(at(`${folder}/program.cjs`, wrapper + 14), { file: 'src/a.ts' });
+  t.match(at(`${folder}/program.cjs`, wrapper + 15), { owner: '@scope/x' });
   t.match(sources.of(frame('(garbage collector)')), { owner: 'V8', file: '' });
+  t.equal(sources.of(frame('src/a.ts', 'node:x', 0, 0)).name, '(module)', 'esbuild names what runs a module late after its file');
+  t.equal(sources.of(frame('Module._extensions..js', 'node:x', 0, 0)).name, 'Module._extensions..js');
 });
