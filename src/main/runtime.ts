@@ -136,8 +136,7 @@ export class Runtime {
     this.#limiter = limiter;
     this.#telemetry = telemetry;
     this.#watchdog = new Watchdog(config.stuckThreadMs, (lane) => {
-      diagnostics.log('warn', `thread ${lane.threadId} shows no heartbeat and is ended`);
-      void threads.terminate(lane.threadId);
+      void threads.terminate(lane.threadId, 'since it shows no heartbeat');
     });
     const turns = new TurnWatch(this.#watchdog);
     this.#memory = createMemoryGuard({ config, diagnostics, sizes, threads, turns, find: (id) => this.sessions.find(id) });
@@ -225,7 +224,7 @@ function servicesFor(lane: ThreadLane, parts: ServiceParts): MainServices {
 /** Threads hold ports to the broker that died: they end with it, and their sessions are revived with a new one. */
 function endThreads(threads: SessionThreads, reason: string, diagnostics: Diagnostics): void {
   diagnostics.log('error', `the broker thread ended: ${reason}`);
-  for (const threadId of threads.lanes.keys()) void threads.terminate(threadId);
+  for (const threadId of threads.lanes.keys()) void threads.terminate(threadId, 'with the broker thread');
 }
 
 /** Turns that may wait for admission before new ones are refused with OVERLOADED. */

@@ -235,6 +235,8 @@ export class Judge {
     if (error?.code === 'INTERNAL') this.#complain(`the request ${id} failed with INTERNAL: ${error.message}`);
     if (asked.kind !== 'prompt' && asked.kind !== 'steer') return;
     if (asked.kind === 'prompt') this.#ended(asked, result?.stopReason ?? String(error?.code));
+    // The turn that it was taken into goes on.
+    if (result?.outcome === 'injected') return;
     const stillAsked = [...this.open.values()].some((other) => other.tag === asked.tag);
     for (const [key, card] of this.#isEnded ? [] : this.#cards) {
       if (card.tag === asked.tag && card.tag !== undefined && !terminal.has(card.status) && !stillAsked)

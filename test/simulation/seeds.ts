@@ -23,4 +23,5 @@ export const onceFailed: readonly (readonly [seed: number, what: string])[] = [
   [12980, 'a look at a directory that a dead server had begun'],
   [12984, 'that look kept every later server waiting'],
   [19843, 'what a turn showed while a load of its session was refused was taken for part of the load'],
+  [38507, 'a message that a turn had taken in was taken for one that had ended'],
 ];

@@ -100,7 +100,7 @@ export class SimulatedServer {
     this.#threads = new (SessionThreads as any)(threadParts, this.pool, code);
     this.#watchdog = new Watchdog(config.stuckThreadMs, (lane) => {
       parts.complain(`the watchdog ended thread ${lane.threadId}`);
-      void this.#threads.terminate(lane.threadId);
+      void this.#threads.terminate(lane.threadId, 'by the watchdog');
     });
     const { settings } = plan;
     const running = settings.isolation === 'strict' ? Math.min(settings.maxRunningTurns, settings.maxThreads) : settings.maxRunningTurns;

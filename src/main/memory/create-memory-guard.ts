@@ -43,7 +43,7 @@ export function createMemoryGuard({ config, diagnostics, sizes, threads, turns, 
     lanes: () => threads.lanes.values(),
     isWorking: (lane) => turns.isRunning(lane),
     endTurn: (sessionId, message) => void endTurn(find(sessionId), message, threads),
-    endThread: (threadId) => void threads.terminate(threadId),
+    endThread: (threadId) => void threads.terminate(threadId, 'for the memory that it holds'),
   });
   guard.start();
   return guard;
@@ -60,7 +60,7 @@ async function endTurn(session: Session | undefined, message: string, threads: S
   await new Promise((resolve) => setTimeout(resolve, unwindMs).unref());
   if (attached.departed !== undefined || session?.unsettledPrompts === 0 || lane.heartbeat !== beat) return;
   lane.endedForMemory = true;
-  await threads.terminate(lane.threadId);
+  await threads.terminate(lane.threadId, 'since a turn that holds too much memory does not end');
 }
 
 export function memoryFigures(

@@ -22,6 +22,11 @@ export class TurnWatch {
     return this.#running.has(lane);
   }
 
+  /** Whether no more than one turn runs there. */
+  isAlone(lane: ThreadLane): boolean {
+    return (this.#running.get(lane) ?? 0) <= 1;
+  }
+
   ended(lane: ThreadLane): void {
     const left = (this.#running.get(lane) ?? 1) - 1;
     if (left > 0) {

@@ -93,7 +93,6 @@ export class SessionThreads {
   async attach(place: SessionPlace): Promise<AttachedSession> {
     this.#refuseWhenClosing();
     const { port1, port2 } = new MessageChannel();
-    const { serverNonce } = this.#parts;
     const task = { ...sessionTask(place, this.#parts, port2), ...this.#lostCalls.of(place.sessionId) };
     const ended = place.beside === undefined ? this.#runCounted(task) : hostBeside(place.beside, task);
     try {
@@ -108,7 +107,7 @@ export class SessionThreads {
         await lane.drained;
         this.#lostCalls.add(place.sessionId, lane.failOpenCards(place.sessionId));
         if (place.readOnly === true) return how;
-        releaseLostLock(place.paths.lock, serverNonce);
+        releaseLostLock(place.paths.lock, this.#parts.serverNonce);
         this.#clearAfter(place.sessionId);
         return lane.endedForMemory ? { ...how, forMemory: true as const } : how;
       });
@@ -118,15 +117,16 @@ export class SessionThreads {
     } catch (error) {
       // Closing the port also ends the task, should piscina start it after all.
       port1.close();
-      if (error instanceof ServerError && error.data?.['threadEnded'] === true) releaseLostLock(place.paths.lock, serverNonce);
+      if (error instanceof ServerError && error.data?.['threadEnded'] === true) releaseLostLock(place.paths.lock, this.#parts.serverNonce);
       else this.#holdBack(task, ended);
       throw error;
     }
   }
 
-  /** Ends the thread under its sessions; each of them departs as lost. */
-  async terminate(threadId: number): Promise<void> {
+  /** Ends the thread under its sessions; each of them departs as lost. `why` goes on from "is ended". */
+  async terminate(threadId: number, why: string): Promise<void> {
     const worker = [...this.#workers].find((one) => one.threadId === threadId);
+    if (worker !== undefined) this.#parts.diagnostics.log('warn', `thread ${threadId} is ended ${why}`);
     const freed = this.#freeSoon([this.lanes.get(threadId)]);
     await worker?.terminate();
     freed();

@@ -31,7 +31,7 @@ export const limitsKeys = {
     section: 'limits',
     type: milliseconds(0, 60_000),
     default: 900,
-    doc: 'From `session/cancel` to the end of a thread that does not react.',
+    doc: 'From `session/cancel` to its answer at the latest, and to the end of a thread that runs this turn alone and does not react.',
   },
   shutdown_grace_ms: {
     section: 'limits',

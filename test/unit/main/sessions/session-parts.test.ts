@@ -92,7 +92,7 @@ t.test('admission: so many at once, in order; more than may wait are refused; a 
   t.same([admission.running, admission.waiting], [0, 0]);
 });
 
-function ladderRig(options: { beats: boolean; ends?: boolean }) {
+function ladderRig(options: { beats: boolean; ends?: boolean; others?: number }) {
   let beat = 0;
   const log: string[] = [];
   const prompt = new PendingPrompt(text, {});
@@ -122,7 +122,10 @@ function ladderRig(options: { beats: boolean; ends?: boolean }) {
     },
   } as unknown as SessionThreads;
   const config = { cancelGraceMs: 30 } as ServerConfig;
-  return { prompt, log, run: () => cancelRunningTurn(prompt, attached, { config, threads }) };
+  const turns = new TurnWatch({ watch: () => undefined, unwatch: () => undefined } as unknown as Watchdog);
+  for (let running = 0; running <= (options.others ?? 0); running += 1) turns.started(attached.lane);
+  const run = () => cancelRunningTurn(prompt, attached, { config, threads, turns }, { aloneMs: 10, sharedMs: 40 });
+  return { prompt, log, run, otherEnds: () => turns.ended(attached.lane) };
 }
 
 t.test('cancel ladder: a turn that ends by itself keeps its reason, and its thread stays', async (t) => {
@@ -149,6 +152,32 @@ t.test('cancel ladder: a thread that is alive is answered for at the grace, and 
   prompt.unwound = true;
   // Its timer for the late end holds nothing up; the promise need not be awaited.
   void done;
+});
+
+t.test('cancel ladder: a thread with turns of others is left to the watchdog, and ended for a turn only after a longer time', async (t) => {
+  // Nothing of the ladder keeps a process alive.
+  const alive = setInterval(() => undefined, 1000);
+  t.teardown(() => clearInterval(alive));
+  const shared = ladderRig({ beats: false, others: 1 });
+  const ended = shared.run();
+  t.equal((await shared.prompt.answer).stopReason, 'cancelled');
+  t.same(shared.log, ['cancel 4'], 'its heart may have missed some beats');
+  await ended;
+  t.same(shared.log, ['cancel 4', 'terminate 9'], 'in the end');
+  const unwinds = ladderRig({ beats: true, others: 1 });
+  const over = unwinds.run();
+  await unwinds.prompt.answer;
+  unwinds.prompt.unwound = true;
+  await over;
+  t.same(unwinds.log, ['cancel 4']);
+  const left = ladderRig({ beats: true, others: 1 });
+  const alone = left.run();
+  await left.prompt.answer;
+  left.otherEnds();
+  const start = performance.now();
+  await alone;
+  t.same(left.log, ['cancel 4', 'terminate 9']);
+  t.ok(performance.now() - start < 40, 'at once when nobody else is there');
 });
 
 t.test('turn watch: a thread is watched from its first turn to its last', async (t) => {
