@@ -10,11 +10,11 @@ import { comparableNames, hasSequence, sequences, startsWith, words } from './co
 const guardedEverywhere = sequences('.git .ssh .gnupg .aws .azure .kube .config/gh .config/gcloud .config/dsh-acp .local/state/dsh-acp');
 /** The same, but names above the workspace do not count: it may well lie in a tool's own directory of work trees. */
 const guardedInWorkspace = sequences(
-  '.vscode .idea .zed .fleet .devcontainer .claude .cursor .husky .dsh-acp .github/workflows .config/fish .config/git .config/systemd .config/autostart library/launchagents',
+  '.vscode .idea .zed .fleet .devcontainer .claude .cursor .windsurf .gemini .codex .opencode .qwen .kiro .roo .continue .amp .junie .husky .dsh-acp .github/workflows .config/fish .config/git .config/systemd .config/autostart library/launchagents',
 );
 const controlFiles = new Set(
   words(`
-  .envrc .mcp.json dsh-acp.toml .gitconfig .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc pip.conf .netrc _netrc
+  .envrc .mcp.json opencode.json opencode.jsonc crush.json .crush.json .aider.conf.yml dsh-acp.toml .gitconfig .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc pip.conf .netrc _netrc
   .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
   .kshrc .cshrc .tcshrc .login .inputrc config.fish`),
 );

@@ -5,7 +5,7 @@
  * is then that of each process, and the number of processes that of the user, or of the sandbox where there is one.
  */
 import { randomUUID } from 'node:crypto';
-import { access, constants, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { SandboxState } from '../../../shared/sandbox.ts';
 import type { Argv } from '../network-cut.ts';
@@ -47,6 +47,7 @@ export class CommandLimits {
   readonly #settings: LimitSettings;
   readonly #groups = new Map<string, Promise<Groups>>();
   #hierarchies: Promise<Hierarchies> | undefined;
+  #swept: Promise<void> | undefined;
 
   constructor(settings: LimitSettings) {
     this.#settings = settings;
@@ -96,7 +97,9 @@ export class CommandLimits {
   }
 
   async #make(): Promise<Groups> {
-    const name = `dsh-acp-${process.pid}-${randomUUID()}`;
+    this.#swept ??= sweepLeft((await this.#find()).hierarchies);
+    await this.#swept;
+    const name = ownName();
     const directories: string[] = [];
     for (const { directory, files } of (await this.#find()).hierarchies) {
       const group = join(directory, name);
@@ -172,7 +175,31 @@ async function unifiedParent(own: string, wanted: readonly string[]): Promise<st
 }
 
 async function tryToMake(directory: string): Promise<void> {
-  const trial = join(directory, `dsh-acp-${process.pid}-${randomUUID()}`);
+  const trial = join(directory, ownName());
   await mkdir(trial);
   await rmdir(trial);
+}
+
+function ownName(): string {
+  return `dsh-acp-${process.pid}-${randomUUID()}`;
+}
+
+/** Groups of servers that were killed: a group with a process in it cannot be removed, so nothing that lives loses its own. Never rejects. */
+export async function sweepLeft(hierarchies: readonly Pick<Hierarchy, 'directory'>[]): Promise<void> {
+  for (const { directory } of hierarchies) {
+    const names = await readdir(directory).catch(() => []);
+    for (const name of names) {
+      const pid = Number(/^dsh-acp-(\d+)-/.exec(name)?.[1]);
+      if (Number.isInteger(pid) && !isAlive(pid)) await rmdir(join(directory, name)).catch(() => undefined);
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
 }
