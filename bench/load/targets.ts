@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { AgentProcess } from './agent-process.ts';
 
@@ -42,6 +43,8 @@ export interface TargetOptions {
   readonly flags?: readonly string[];
   /** Called before the start, for what the server is to find in its state directory. */
   readonly prepare?: (stateDir: string) => void;
+  /** Without the compiled code of an earlier start, as at the first start after an installation. */
+  readonly noKeptCode?: boolean;
   /** Our server compiled file by file, with threads that break when a prompt says so (`test/support/saboteur-thread.ts`). */
   readonly saboteur?: boolean;
 }
@@ -57,10 +60,12 @@ export interface Target {
 }
 
 export async function startTarget(name: TargetName, model: ModelServerProcess, options: TargetOptions = {}): Promise<Target> {
+  if (options.noKeptCode !== true) await (codeKept ??= keepCode(model));
   const stateDir = mkdtempSync(join(tmpdir(), 'dsh-acp-bench-'));
   options.prepare?.(stateDir);
+  const env = { HOME: stateDir, DSH_ACP_CODE_CACHE: options.noKeptCode === true ? 'off' : codeFolder };
   const start = performance.now();
-  const agent = new AgentProcess(commandFor(name, { baseUrl: model.baseUrl, stateDir, ...options }), { HOME: stateDir });
+  const agent = new AgentProcess(commandFor(name, { baseUrl: model.baseUrl, stateDir, ...options }), env);
   await agent.request('initialize', { protocolVersion: 1, clientCapabilities: {} });
   const initializeMs = performance.now() - start;
   return {
@@ -76,6 +81,27 @@ export async function startTarget(name: TargetName, model: ModelServerProcess, o
       }
     },
   };
+}
+
+/** What every start but the first one after an installation finds. */
+const codeFolder = join(tmpdir(), `dsh-acp-bench-code-${process.pid}`);
+let codeKept: Promise<void> | undefined;
+/** A server keeps its code two seconds after its start, and that of its threads two seconds after the first turn. */
+const codeKeptMs = 3_000;
+
+async function keepCode(model: ModelServerProcess): Promise<void> {
+  process.once('exit', () => rmSync(codeFolder, { recursive: true, force: true }));
+  const stateDir = mkdtempSync(join(tmpdir(), 'dsh-acp-bench-'));
+  const env = { HOME: stateDir, DSH_ACP_CODE_CACHE: codeFolder };
+  const agent = new AgentProcess(commandFor('dedicated', { baseUrl: model.baseUrl, stateDir }), env);
+  try {
+    await agent.request('initialize', { protocolVersion: 1, clientCapabilities: {} });
+    await agent.prompt(await agent.newSession(), { tokens: 3 });
+    await sleep(codeKeptMs);
+    await agent.close();
+  } finally {
+    rmSync(stateDir, { recursive: true, force: true });
+  }
 }
 
 function commandFor(name: TargetName, setup: TargetOptions & { readonly baseUrl: string; readonly stateDir: string }): string[] {

@@ -8,6 +8,7 @@ import { startTarget } from '../load/targets.ts';
 import type { BenchRun, Part } from '../run.ts';
 
 const starts = 15;
+const firstStarts = 5;
 const sessions = 200;
 
 export const startupPart: Part = {
@@ -41,6 +42,18 @@ export const startupPart: Part = {
       toFloorRange: ratioRange(ours, floors),
       holds: initialize <= 120,
       values: { initializeMs: initialize, floorMs: median(floors), bareNodeMs: median(bare) },
+    });
+    const first: number[] = [];
+    for (let i = 0; i < firstStarts; i += 1) {
+      const target = await startTarget('dedicated', bench.model, { noKeptCode: true });
+      first.push(target.initializeMs);
+      await target.close();
+    }
+    bench.figure({
+      what: 'the same at the first start after an installation, ms',
+      target: '–',
+      measured: withSpread(first, 0),
+      values: { firstStartMs: median(first) },
     });
     // The threads start right after the answer, so a little of their start is in it.
     bench.figure({
