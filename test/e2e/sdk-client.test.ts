@@ -20,7 +20,7 @@ import {
   type SessionUpdate,
 } from '@agentclientprotocol/sdk';
 import t, { type Test } from 'tap';
-import { cliPath } from '../support/server-process.ts';
+import { cliPath, codeCache } from '../support/server-process.ts';
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), 'dsh-acp-sdk-')));
 const stateDir = join(dir, 'state');
@@ -83,7 +83,7 @@ class Editor {
 async function connected(t: Test, work: (agent: ClientContext, editor: Editor) => Promise<void>): Promise<void> {
   const child = spawn(process.execPath, [cliPath, '--model', 'scripted', '--state-dir', stateDir], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: dir },
+    env: { PATH: process.env['PATH'], HOME: dir, DSH_ACP_CODE_CACHE: codeCache },
   });
   t.teardown(() => child.kill('SIGKILL'));
   const closed = once(child, 'close');

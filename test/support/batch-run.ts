@@ -12,7 +12,7 @@ import type { Test } from 'tap';
 import type { JobResult } from '../../src/main/run/job-result.ts';
 import type { RunEvent } from '../../src/main/run/run-event.ts';
 import { markedProcesses } from '../../src/shared/process-table.ts';
-import { cliPath } from './server-process.ts';
+import { cliPath, codeCache } from './server-process.ts';
 
 export const otherAgent = [process.execPath, fileURLToPath(new URL('./other-agent-main.js', import.meta.url))];
 /** The built-in model, as fast as it goes. */
@@ -133,7 +133,7 @@ export class BatchRun {
     this.child = spawn(process.execPath, [cliPath, 'run', ...args], {
       cwd: dir,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], HOME: join(dir, 'home'), DSH_ACP_SANDBOX: 'off', ...env },
+      env: { PATH: process.env['PATH'], HOME: join(dir, 'home'), DSH_ACP_SANDBOX: 'off', DSH_ACP_CODE_CACHE: codeCache, ...env },
     });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => this.#read(text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => {

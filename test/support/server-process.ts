@@ -12,7 +12,7 @@ import { validateAgentFrame } from './acp-schema.ts';
 
 export const projectRoot = fileURLToPath(new URL('../../../', import.meta.url));
 /** One for all tests: most of a start is compiling. */
-const codeCache = join(projectRoot, 'build', 'code-cache');
+export const codeCache = join(projectRoot, 'build', 'code-cache');
 export const cliPath = join(projectRoot, 'dist', 'main', 'cli.js');
 
 export interface Frame {
