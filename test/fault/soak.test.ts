@@ -9,7 +9,9 @@ t.test(
   'a short soak leaves nothing unanswered, unread or running',
   { skip: existsSync('/proc/self/task') ? false : 'needs /proc' },
   async (t) => {
-    const complaints = await soak({ seconds: 4, sessions: 16, seed: 5, judged: false, say: (line) => t.comment(line) });
+    const { complaints, counts } = await soak({ seconds: 4, sessions: 16, seed: 5, judged: false, say: (line) => t.comment(line) });
     t.same(complaints, []);
+    for (const kind of ['threads killed', 'children killed', 'model restarts', 'stalls', 'slow readers'])
+      t.ok((counts[kind] ?? 0) > 0, kind);
   },
 );

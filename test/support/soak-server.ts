@@ -2,11 +2,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { monotonicMs } from './monotonic.ts';
+import { saboteurMain } from './saboteur-program.ts';
 
-const main = fileURLToPath(new URL('./serve-main.js', import.meta.url));
 const answerMs = 120_000;
+
+export interface Latency {
+  readonly ms: number;
+  /** Of {@link monotonicMs}. */
+  readonly at: number;
+  readonly sessionId: string;
+}
 
 export interface Answer {
   readonly id?: number;
@@ -17,21 +23,27 @@ export interface Answer {
 export class SoakServer {
   readonly child: ChildProcess;
   readonly exited: Promise<readonly unknown[]>;
-  /** Milliseconds from the model's delta to its frame here, of sessions in `watched`. */
-  readonly latencies: number[] = [];
+  /** From the model's delta to its frame here, of sessions in `watched`. */
+  latencies: Latency[] = [];
   readonly watched = new Set<string>();
   /** Lines that were no JSON, and answers to what was not asked. */
   readonly violations: string[] = [];
   answered = 0;
   stderr = '';
-  readonly #open = new Map<number, (answer: Answer) => void>();
+  readonly name: string;
+  readonly #open = new Map<number, { readonly resolve: (answer: Answer) => void; readonly reject: (why: Error) => void }>();
   #next = 1;
 
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv) {
-    this.child = spawn(process.execPath, [main, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env });
+  constructor(name: string, args: readonly string[], env: NodeJS.ProcessEnv, onStderr: (line: string) => void) {
+    this.name = name;
+    this.child = spawn(process.execPath, [saboteurMain, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env });
     this.exited = once(this.child, 'close');
+    void this.exited.then(([code, signal]) => this.#ended(`${name} ended with ${String(code ?? signal)}: ${this.stderr.slice(-1000)}`));
     this.child.stdin?.on('error', () => undefined);
-    this.child.stderr?.on('data', (bytes: Buffer) => (this.stderr = (this.stderr + bytes.toString()).slice(-4000)));
+    createInterface({ input: this.child.stderr! }).on('line', (line) => {
+      this.stderr = `${this.stderr}${line}\n`.slice(-4000);
+      onStderr(line);
+    });
     createInterface({ input: this.child.stdout! }).on('line', (line) => this.#take(line));
   }
 
@@ -43,13 +55,16 @@ export class SoakServer {
     return this.#open.size;
   }
 
-  async request(method: string, params: object): Promise<Answer> {
+  /** @throws Error that names the request, once it has waited too long */
+  async request(method: string, params: object, mostMs = answerMs): Promise<Answer> {
     const id = this.#next++;
-    const answer = new Promise<Answer>((resolve) => this.#open.set(id, resolve));
+    const answer = new Promise<Answer>((resolve, reject) => this.#open.set(id, { resolve, reject }));
     this.#send({ jsonrpc: '2.0', id, method, params });
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`${method} was not answered within ${answerMs} ms; ${this.stderr}`)), answerMs);
+      const why = (): Error =>
+        new Error(`${this.name}: ${method} (request ${id}) was not answered within ${mostMs / 1000} s; ${this.stderr}`);
+      timer = setTimeout(() => reject(why()), mostMs);
     });
     return await Promise.race([answer, late]).finally(() => clearTimeout(timer));
   }
@@ -58,10 +73,29 @@ export class SoakServer {
     this.#send({ jsonrpc: '2.0', method, params });
   }
 
+  /** What the server says of itself, for who looks into a fault; never waits long. */
+  async status(): Promise<string> {
+    const late = () => ({ result: 'not answered within 5 s' });
+    const { result, error } = await this.request('_status', {}, 5000).catch(late as () => Answer);
+    return JSON.stringify(result ?? error);
+  }
+
   /** Reads nothing for a while. */
   stall(ms: number): void {
     this.child.stdout?.pause();
     setTimeout(() => this.child.stdout?.resume(), ms).unref();
+  }
+
+  /** Reads for a tenth of the time only. */
+  readSlowly(ms: number): void {
+    const until = performance.now() + ms;
+    const step = (): void => {
+      this.child.stdout?.resume();
+      if (performance.now() > until) return;
+      setTimeout(() => this.child.stdout?.pause(), 20).unref();
+      setTimeout(step, 200).unref();
+    };
+    step();
   }
 
   async close(): Promise<unknown> {
@@ -84,20 +118,24 @@ export class SoakServer {
     }
     if (frame.method === undefined) this.#settle(frame);
     else if (frame.id !== undefined) this.#send({ jsonrpc: '2.0', id: frame.id, result: { outcome: { outcome: 'cancelled' } } });
-    else if (this.watched.has(frame.params?.sessionId)) this.#time(frame.params.update, now);
+    else if (this.watched.has(frame.params?.sessionId)) this.#time(frame.params, now);
   }
 
   #settle(answer: Answer): void {
-    const resolve = this.#open.get(answer.id ?? -1);
-    if (resolve === undefined) this.violations.push(`an answer to ${answer.id}`);
+    const asked = this.#open.get(answer.id ?? -1);
+    if (asked === undefined) this.violations.push(`an answer to ${answer.id}`);
     this.#open.delete(answer.id ?? -1);
     this.answered += 1;
-    resolve?.(answer);
+    asked?.resolve(answer);
   }
 
-  #time(update: any, now: number): void {
+  #ended(why: string): void {
+    for (const { reject } of this.#open.values()) reject(new Error(`a request was open when ${why}`));
+  }
+
+  #time({ sessionId, update }: any, now: number): void {
     if (update?.sessionUpdate !== 'agent_message_chunk') return;
     const sent = Number(/^\d+(?:\.\d+)?(?= )/.exec(update.content?.text ?? '')?.[0] ?? Number.NaN);
-    if (Number.isFinite(sent)) this.latencies.push(now - sent);
+    if (Number.isFinite(sent)) this.latencies.push({ ms: now - sent, at: now, sessionId });
   }
 }

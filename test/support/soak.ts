@@ -2,269 +2,304 @@
  * Runs two servers under a mixed load for minutes, breaks things beside it, and says what did not hold.
  *
  * `lone` gives each session a thread: some of its sessions are left alone and timed, threads of the others are killed. `crowd` has all
- * the rest on shared threads: its reader stops now and then, its children and the model server are killed. Everything asked must be
- * answered, nothing may grow, and every log must be readable at the end.
+ * the rest on shared threads: its reader is slow or stops now and then, its children and its model server are killed. Sessions are
+ * opened one after the other; then quiet times and storms follow each other, so that what storms do to a session left alone is held
+ * against the same minutes of the same machine. Everything asked must be answered, nothing may grow, every log must be readable at the end.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { closeSync, existsSync, fstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { sessionsDir } from '../../src/shared/log/session-paths.ts';
 import { markedProcesses } from '../../src/shared/process-table.ts';
-import { readLog } from '../../src/worker/log/log-reader.ts';
-import { childrenOf, type Measure, percentile, rise, type Sample, sampleOf } from './soak-figures.ts';
+import { SoakFaults, SoakModel } from './soak-faults.ts';
+import { cores, cpuShares, cpuTicks, type Sample, sampleOf } from './soak-figures.ts';
+import { Journal, textOf } from './soak-journal.ts';
+import { type Block, type Cycle, cycleFigures, judgeGrowth, judgeLatency, type SoakSummary, summaryLines } from './soak-report.ts';
+import { readLeftLogs } from './soak-logs.ts';
 import { SoakServer } from './soak-server.ts';
+import { type Kind, SoakSession } from './soak-session.ts';
 
 export interface SoakOptions {
   readonly seconds: number;
   readonly sessions: number;
   readonly seed: number;
-  /** Without it latencies and growth are told and not judged: for a short run on a busy machine. */
+  /** Without it latencies and growth are told and not judged: for a run of seconds on a busy machine. */
   readonly judged: boolean;
   readonly say: (line: string) => void;
 }
 
-/** What the second half may grow by: a share of its mean and a constant. */
-const bounds: Readonly<Record<Measure, readonly [share: number, constant: number]>> = {
-  rssMb: [0.1, 24],
-  fds: [0.05, 10],
-  threads: [0.05, 6],
-  children: [0.05, 10],
-};
-/** Of the quiet p99; below the second figure, in milliseconds, nothing is judged. */
-const slower = [2, 30] as const;
-const modelMain = fileURLToPath(new URL('./model-server-main.js', import.meta.url));
+/** When what happens, in seconds since the start. */
+interface Timetable {
+  readonly opened: number;
+  readonly warm: number;
+  readonly cycles: number;
+  readonly quiet: number;
+  readonly storm: number;
+  readonly faultEvery: number;
+}
+
+function timetable(seconds: number): Timetable {
+  const opened = Math.min(60, seconds * 0.15);
+  const warm = opened + Math.min(60, seconds * 0.1);
+  const rest = seconds * 0.96 - warm;
+  const cycles = Math.max(1, Math.min(12, Math.floor(rest / 14)));
+  const quiet = rest / cycles / 3;
+  return { opened, warm, cycles, quiet, storm: 2 * quiet, faultEvery: Math.min(2.5, quiet / 5) };
+}
 
 class Soak {
-  readonly complaints: string[] = [];
-  readonly counts: Record<string, number> = {};
+  readonly journal = new Journal();
+  readonly #counts: Record<string, number> = {};
   readonly #options: SoakOptions;
+  readonly #times: Timetable;
   readonly #dir = mkdtempSync(join(tmpdir(), 'dsh-acp-soak-'));
+  readonly #samples = new Map<SoakServer, Sample[]>();
+  readonly #models: SoakModel[] = [];
+  readonly #cycles: Cycle[] = [];
+  readonly #afterClose: Record<string, Sample> = {};
   #state: number;
-  #model: ChildProcess | undefined;
   #over = false;
-  #wild = false;
+  #logs = 0;
+  /** When the load began, in seconds since the start: servers take their time to come up. */
+  #begun = 0;
 
   constructor(options: SoakOptions) {
     this.#options = options;
+    this.#times = timetable(options.seconds);
     this.#state = options.seed >>> 0 || 1;
   }
 
-  async run(): Promise<void> {
-    const port = await freePort();
-    await this.#startModel(port);
-    const [lone, crowd] = [this.#serve('lone', port, ['--max-threads', '24']), this.#serve('crowd', port, ['--isolation', 'shared'])];
+  async run(): Promise<SoakSummary> {
+    const lone = await this.#serve('lone', ['--max-threads', '24']);
+    const crowd = await this.#serve('crowd', ['--isolation', 'shared']);
+    const servers = [lone, crowd];
     try {
-      for (const server of [lone, crowd]) await server.request('initialize', { protocolVersion: 1, clientCapabilities: {} });
-      await this.#load(lone, crowd, port);
+      for (const server of servers) await server.request('initialize', { protocolVersion: 1, clientCapabilities: {} });
+      await this.#load(lone, crowd);
+    } catch (error) {
+      this.journal.complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
     } finally {
       this.#over = true;
-      for (const server of [lone, crowd]) {
-        const code = await Promise.race([server.close(), delay(20_000, 'none', { ref: false })]);
-        if (code !== 0) this.#complain(`a server ended with ${String(code)}: ${server.stderr.slice(-500)}`);
-        if (server.unanswered > 0) this.#complain(`${server.unanswered} requests were never answered`);
-        for (const violation of server.violations.slice(0, 3)) this.#complain(`on stdout: ${violation}`);
-        server.child.kill('SIGKILL');
-      }
-      this.#model?.kill('SIGKILL');
+      for (const server of servers) await this.#end(server);
+      for (const model of this.#models) model.kill();
       const left = markedProcesses(this.#dir);
-      if (left.length > 0) this.#complain(`${left.length} processes are left`);
+      if (left.length > 0) this.journal.complain(`${left.length} processes are left: ${left.map(({ pid }) => pid).join(', ')}`);
       await this.#readLogs();
-      rmSync(this.#dir, { recursive: true, force: true });
     }
+    const summary = this.#summary(servers);
+    if (summary.complaints.length === 0) rmSync(this.#dir, { recursive: true, force: true });
+    else this.#keep();
+    return summary;
   }
 
-  async #load(lone: SoakServer, crowd: SoakServer, port: number): Promise<void> {
-    const { seconds, sessions, say } = this.#options;
-    const start = performance.now();
-    const at = (): number => (performance.now() - start) / 1000;
+  async #load(lone: SoakServer, crowd: SoakServer): Promise<void> {
+    this.#begun = this.journal.now;
+    const sessions = this.#sessions(lone, crowd);
+    const sampling = setInterval(() => this.#sample(), Math.min(2000, this.#options.seconds * 20));
     const runs: Promise<void>[] = [];
-    const watched = Math.max(2, Math.min(8, Math.floor(sessions / 10)));
-    for (let index = 0; index < sessions; index += 1) {
-      const kind = index < watched ? 'watched' : index < watched * 2 ? 'killed' : 'mixed';
-      runs.push(this.#session(kind === 'mixed' ? crowd : lone, kind).catch((error: unknown) => this.#complain(String(error))));
-    }
-    const samples = new Map<SoakServer, Sample[]>([
-      [lone, []],
-      [crowd, []],
-    ]);
-    const sample = setInterval(
-      () => {
-        for (const [server, list] of samples) list.push(sampleOf(server.pid, at()));
-      },
-      Math.min(2000, seconds * 20),
-    );
-    // A start is no quiet time: what warms up is left out of it.
-    await delay(seconds * 100);
-    lone.latencies.length = 0;
-    await delay(seconds * 150);
-    const quiet = percentile(lone.latencies.splice(0), 0.99);
-    this.#wild = true;
-    while (at() < seconds * 0.95) {
-      await delay(Math.min(1000, seconds * 20));
-      if (this.#chance(0.15)) this.#endOneChild(crowd);
-      if (this.#chance(0.08)) this.#stall(crowd);
-      if (this.#chance(0.04)) await this.#restartModel(port);
-    }
-    this.#over = true;
-    clearInterval(sample);
-    await Promise.all(runs);
-    const wild = percentile(lone.latencies, 0.99);
-    say(
-      `added latency of undisturbed sessions, p99: ${quiet.toFixed(1)} ms before anything was broken, ${wild.toFixed(1)} ms after (${lone.latencies.length} deltas)`,
-    );
-    if (this.#options.judged && wild > Math.max(slower[1], quiet * slower[0]))
-      this.#complain(`undisturbed sessions: p99 ${wild.toFixed(1)} ms`);
-    for (const [name, server] of [
-      ['lone', lone],
-      ['crowd', crowd],
-    ] as const)
-      this.#judge(name, samples.get(server) ?? []);
-    say(`answered: ${lone.answered + crowd.answered}; ${JSON.stringify(this.counts)}`);
-  }
-
-  #judge(name: string, samples: readonly Sample[]): void {
-    for (const measure of Object.keys(bounds) as Measure[]) {
-      const { rise: grown, mean } = rise(samples, measure);
-      const [share, constant] = bounds[measure];
-      this.#options.say(`${name} ${measure}: mean ${mean.toFixed(1)}, grew by ${grown.toFixed(1)} over the second half`);
-      if (this.#options.judged && grown > mean * share + constant) this.#complain(`${name}: ${measure} grew by ${grown.toFixed(1)}`);
-    }
-  }
-
-  async #session(server: SoakServer, kind: 'watched' | 'killed' | 'mixed'): Promise<void> {
-    const cwd = mkdtempSync(join(this.#dir, 'work-'));
-    writeFileSync(join(cwd, 'notes.txt'), 'one line\n'.repeat(200));
-    let id = await this.#open(server, cwd);
-    if (kind === 'watched') server.watched.add(id);
-    while (!this.#over) {
-      const roll = this.#random();
-      const text = kind === 'watched' ? '{"tokens":20,"delayMs":50,"stamp":true}' : this.#prompt(cwd, kind);
-      const answer = server.request('session/prompt', { sessionId: id, prompt: [{ type: 'text', text }] });
-      if (kind === 'mixed' && roll < 0.08) {
-        await delay(this.#random() * 100);
-        server.notify('session/cancel', { sessionId: id });
-      }
-      const { result, error } = await answer;
-      this.#count(result?.stopReason ?? error?.data?.code ?? String(error?.code));
-      if (kind === 'mixed' && roll > 0.95) await this.#closeAndLoad(server, id, cwd);
-      // A session that has lost three threads within a minute is put away.
-      if (error?.data?.code === 'SESSION_FAILED') id = await this.#open(server, cwd);
-      await delay(200 + this.#random() * (kind === 'mixed' ? 4000 : 800));
-    }
-  }
-
-  async #open(server: SoakServer, cwd: string): Promise<string> {
-    const { result, error } = await server.request('session/new', { cwd, mcpServers: [] });
-    if (result === undefined) throw new Error(`session/new: ${JSON.stringify(error)}`);
-    return result.sessionId as string;
-  }
-
-  async #closeAndLoad(server: SoakServer, sessionId: string, cwd: string): Promise<void> {
-    await server.request('session/close', { sessionId });
-    const { error } = await server.request('session/load', { sessionId, cwd, mcpServers: [] });
-    this.#count(error === undefined ? 'loaded' : `load ${error.data?.code ?? error.code}`);
-    if (error !== undefined) throw new Error(`session/load: ${JSON.stringify(error)}`);
-  }
-
-  #prompt(cwd: string, kind: string): string {
-    if (this.#wild && kind === 'killed' && this.#chance(0.1))
-      return `[!${this.#chance(0.5) ? 'throw' : 'exit'} 30] {"tokens":200,"delayMs":5}`;
-    const call = (name: string, args: object) => ({ name, arguments: JSON.stringify(args) });
-    const bash = (command: string) => call('bash', { command, description: 'a command' });
-    const path = join(cwd, 'notes.txt');
-    const tools = [
-      [call('read', { file_path: path }), call('grep', { pattern: 'line', path: cwd })],
-      [bash('echo hello; sleep 0.2'), call('read', { file_path: path })],
-      [bash('seq 2000')],
-      [call('write', { file_path: join(cwd, `out-${Math.floor(this.#random() * 5)}.txt`), content: 'x'.repeat(2000) })],
-      [bash('sleep 2 & sleep 0.1')],
-    ][Math.floor(this.#random() * 7)];
-    return JSON.stringify(tools === undefined ? { tokens: 30, delayMs: 5 } : { plans: [{ tools }, { tokens: 5, delayMs: 5 }] });
-  }
-
-  #endOneChild(server: SoakServer): void {
-    const children = childrenOf(server.pid);
-    const pid = children[Math.floor(this.#random() * children.length)];
-    if (pid === undefined) return;
     try {
-      process.kill(pid, 'SIGKILL');
-      this.#count('children killed');
-    } catch {
-      // It has ended meanwhile.
+      for (const [index, session] of sessions.entries()) {
+        await this.#until((this.#times.opened * index) / sessions.length);
+        runs.push(session.run());
+      }
+      await this.#until(this.#times.warm);
+      const [, model] = this.#models;
+      const faults = new SoakFaults({
+        lone,
+        crowd,
+        model: model!,
+        sessions,
+        journal: this.journal,
+        random: () => this.#random(),
+        count: (name) => this.#count(name),
+      });
+      for (let cycle = 0; cycle < this.#times.cycles; cycle += 1) {
+        // What the storm before has broken comes back first.
+        if (cycle > 0) await delay(this.#times.quiet * 200);
+        const quiet = await this.#block(lone, this.#times.quiet * (cycle > 0 ? 0.8 : 1));
+        const storm = await this.#block(lone, this.#times.storm, faults);
+        this.#cycles.push({ quiet, storm });
+        this.#tell(cycle);
+      }
+    } finally {
+      this.#over = true;
+      await Promise.all(runs);
+      clearInterval(sampling);
+    }
+    for (const server of [lone, crowd]) await this.#lookAfterClose(server);
+  }
+
+  #sessions(lone: SoakServer, crowd: SoakServer): SoakSession[] {
+    const { sessions } = this.#options;
+    const watched = Math.max(2, Math.min(8, Math.floor(sessions / 10)));
+    const parts = {
+      dir: this.#dir,
+      journal: this.journal,
+      random: () => this.#random(),
+      count: (name: string) => this.#count(name),
+      // Many sessions ask seldom: a machine that is full measures nothing.
+      pauseMs: 500 + (120_000 / cores / 1000) * sessions,
+      isOver: () => this.#over,
+    };
+    const made = Array.from({ length: sessions }, (_, index): SoakSession => {
+      const kind: Kind = index < watched ? 'watched' : index < watched * 2 ? 'killed' : 'mixed';
+      return new SoakSession({ ...parts, kind, server: kind === 'mixed' ? crowd : lone });
+    });
+    // The order in which they come should not be that of their kinds.
+    return made
+      .map((session) => ({ session, at: this.#random() }))
+      .sort((a, b) => a.at - b.at)
+      .map(({ session }) => session);
+  }
+
+  /** Some seconds of the load: quiet, or a storm of at least one round of faults. */
+  async #block(lone: SoakServer, seconds: number, faults?: SoakFaults): Promise<Block> {
+    const from = this.journal.now;
+    lone.latencies = [];
+    const before = cpuTicks(this.#pids());
+    const isOver = (): boolean => this.journal.now >= from + seconds && faults?.isRoundOver !== false;
+    while (!isOver()) {
+      await delay(this.#times.faultEvery * 1000);
+      await faults?.next();
+    }
+    const { ours, others } = cpuShares(before, cpuTicks(this.#pids()));
+    return { from, to: this.journal.now, latencies: lone.latencies, ours, others };
+  }
+
+  #pids(): number[] {
+    return [process.pid, ...[...this.#samples.keys()].map(({ pid }) => pid), ...this.#models.flatMap(({ pid }) => pid ?? [])];
+  }
+
+  #tell(index: number): void {
+    const cycle = this.#cycles[index];
+    if (cycle === undefined) return;
+    const { quietP99, stormP99, others } = cycleFigures(cycle);
+    const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
+    this.#options.say(
+      `${this.journal.now.toFixed(0)} s: p99 ${quietP99.toFixed(1)} ms quiet, ${stormP99.toFixed(1)} ms in the storm; the soak uses ${percent(cycle.storm.ours)} of the machine, others ${percent(others[0])} and ${percent(others[1])}`,
+    );
+    const slowest = cycle.storm.latencies.reduce((worst, one) => (one.ms > worst.ms ? one : worst), { ms: 0, at: 0, sessionId: '' });
+    this.journal.note('soak', `cycle ${index}: slowest delta of a storm ${slowest.ms.toFixed(1)} ms in ${slowest.sessionId}`);
+    if (stormP99 > 100)
+      for (const fault of this.journal.faults(cycle.storm.from, cycle.storm.to)) this.#options.say(`    ${textOf(fault)}`);
+  }
+
+  #sample(): void {
+    for (const [server, list] of this.#samples) {
+      try {
+        list.push(sampleOf(server.pid, this.journal.now));
+      } catch {
+        this.journal.complain(`${server.name} is gone: ${server.stderr.slice(-500)}`);
+        this.#samples.delete(server);
+      }
     }
   }
 
-  #stall(server: SoakServer): void {
-    server.stall(3000);
-    this.#count('stalls');
+  /** All sessions are closed: nothing of them is left running. */
+  async #lookAfterClose(server: SoakServer): Promise<void> {
+    const until = this.journal.now + 10;
+    let sample = sampleOf(server.pid, this.journal.now);
+    while (sample.children > 0 && this.journal.now < until) {
+      await delay(50);
+      sample = sampleOf(server.pid, this.journal.now);
+    }
+    this.#afterClose[server.name] = sample;
+    if (sample.children > 0)
+      this.journal.complain(`${server.name} has ${sample.children} children ten seconds after its last session was closed`);
   }
 
-  async #restartModel(port: number): Promise<void> {
-    this.#model?.kill('SIGKILL');
-    await delay(300);
-    await this.#startModel(port);
-    this.#count('model restarts');
+  async #end(server: SoakServer): Promise<void> {
+    const code = await Promise.race([server.close(), delay(20_000, 'nothing within 20 s', { ref: false })]);
+    if (code !== 0) this.journal.complain(`${server.name} ended with ${String(code)}: ${server.stderr.slice(-500)}`);
+    if (server.unanswered > 0) this.journal.complain(`${server.name}: ${server.unanswered} requests were never answered`);
+    for (const violation of server.violations.slice(0, 3)) this.journal.complain(`${server.name}, on stdout: ${violation}`);
+    server.child.kill('SIGKILL');
   }
 
-  async #startModel(port: number): Promise<void> {
-    const child = spawn(process.execPath, [modelMain, String(port)], { stdio: ['pipe', 'pipe', 'inherit'] });
-    this.#model = child;
-    await once(child.stdout, 'data');
-  }
-
-  #serve(name: string, port: number, more: readonly string[]): SoakServer {
+  async #serve(name: string, more: readonly string[]): Promise<SoakServer> {
+    const model = new SoakModel(await freePort());
+    await model.start();
+    this.#models.push(model);
     const state = join(this.#dir, name);
     mkdirSync(state);
-    const model = ['--base-url', `http://127.0.0.1:${port}/v1`, '--model', 'bench', '--permission-mode', 'full-access', '--titles', 'off'];
-    return new SoakServer([...model, '--state-dir', state, ...more], { PATH: process.env['PATH'], HOME: state });
+    const args = [
+      '--base-url',
+      model.baseUrl,
+      '--model',
+      'bench',
+      '--permission-mode',
+      'full-access',
+      '--titles',
+      'off',
+      '--log-level',
+      'debug',
+      '--state-dir',
+      state,
+    ];
+    const server = new SoakServer(name, [...args, ...more], { PATH: process.env['PATH'], HOME: state }, (line) =>
+      this.journal.note(`stderr of ${name}`, line),
+    );
+    this.#samples.set(server, []);
+    return server;
   }
 
   async #readLogs(): Promise<void> {
-    let logs = 0;
     for (const name of ['lone', 'crowd']) {
-      const dir = sessionsDir(join(this.#dir, name));
-      const files = existsSync(dir) ? readdirSync(dir) : [];
-      for (const file of files.filter((one) => one.endsWith('.jsonl'))) {
-        logs += 1;
-        await readWhole(join(dir, file)).catch((error: unknown) => this.#complain(`${file}: ${String(error)}`));
-      }
-      const locks = files.filter((one) => !one.endsWith('.jsonl') && !one.endsWith('.d'));
-      if (locks.length > 0) this.#complain(`${name}: ${locks.length} locks or drafts are left`);
+      const { logs, broken, remains } = await readLeftLogs(join(this.#dir, name));
+      this.#logs += logs;
+      for (const [session, why] of broken) this.journal.complain(why, session);
+      if (remains.length > 0) this.journal.complain(`${name}: locks or drafts are left: ${remains.slice(0, 5).join(', ')}`);
     }
-    this.#options.say(`${logs} logs are whole`);
   }
 
-  #complain(text: string): void {
-    this.complaints.push(text);
+  #summary(servers: readonly SoakServer[]): SoakSummary {
+    const { seconds, sessions, seed, judged } = this.#options;
+    const grown = servers.map((server) => ({
+      name: server.name,
+      ...judgeGrowth(server.name, this.#samples.get(server) ?? [], this.#begun + this.#times.warm),
+    }));
+    const told = [judgeLatency(this.#cycles, judged), ...grown.flatMap(({ verdicts }) => verdicts)];
+    const verdicts = judged ? told : told.map((one) => ({ ...one, verdict: 'not judged: too short' as const }));
+    for (const { what, found, bound, verdict } of verdicts)
+      if (verdict === 'broken') this.journal.complain(`${what}: ${found}, and the bound is ${bound}`);
+    return {
+      seconds,
+      sessions,
+      seed,
+      cores,
+      node: process.versions.node,
+      answered: servers.reduce((sum, { answered }) => sum + answered, 0),
+      logs: this.#logs,
+      counts: this.#counts,
+      cycles: this.#cycles.map(cycleFigures),
+      growth: Object.fromEntries(grown.map(({ name, growth }) => [name, growth])),
+      afterClose: this.#afterClose,
+      verdicts,
+      complaints: this.journal.complaints,
+    };
+  }
+
+  #keep(): void {
+    const path = join(this.#dir, 'journal.txt');
+    writeFileSync(path, this.journal.text());
+    this.#options.say(`what happened, by time: ${path}`);
+  }
+
+  /** @param at seconds since the load began */
+  async #until(at: number): Promise<void> {
+    await delay(Math.max(0, (this.#begun + at - this.journal.now) * 1000));
   }
 
   #count(name: string): void {
-    this.counts[name] = (this.counts[name] ?? 0) + 1;
-  }
-
-  #chance(share: number): boolean {
-    return this.#random() < share;
+    this.#counts[name] = (this.#counts[name] ?? 0) + 1;
   }
 
   /** In [0, 1); the same from the same seed, as far as the order of events allows. */
   #random(): number {
     this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
     return this.#state / 2 ** 32;
-  }
-}
-
-/** @throws ServerError LOG_CORRUPT */
-async function readWhole(path: string): Promise<void> {
-  const fd = openSync(path, 'r');
-  try {
-    await readLog({ fd, path, size: fstatSync(fd).size }, () => undefined);
-  } finally {
-    closeSync(fd);
   }
 }
 
@@ -277,9 +312,10 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** @returns what did not hold */
-export async function soak(options: SoakOptions): Promise<readonly string[]> {
-  const run = new Soak(options);
-  await run.run();
-  return run.complaints;
+/** Says at its end what did not hold, and then one block of figures. */
+export async function soak(options: SoakOptions): Promise<SoakSummary> {
+  const summary = await new Soak(options).run();
+  for (const complaint of summary.complaints) options.say(`WRONG ${complaint}`);
+  for (const line of ['', ...summaryLines(summary)]) options.say(line);
+  return summary;
 }
