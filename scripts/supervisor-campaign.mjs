@@ -6,7 +6,7 @@
  * Usage: npm run campaign:supervisor -- [--kills=N] [--sessions=N] [--seed=N]. Needs `npm run compile` and `npm run build`.
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,6 +26,9 @@ const { assertLegalLog } = await import(join(root, 'build/test/unit/worker/agent
 const { markedProcesses } = await import(join(root, 'build/src/shared/process-table.js'));
 
 const signals = ['SIGKILL', 'SIGKILL', 'SIGSEGV', 'SIGABRT'];
+/** One kill in so many is none: the process is stopped, and the supervisor has to find that out. */
+const stopEvery = 20;
+const stuckServerMs = 4_000;
 const answerLimitMs = 120_000;
 const random = randomWith(options.seed);
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'campaign-')));
@@ -39,6 +42,8 @@ const complain = (text) => void (complaints.length < 30 && complaints.push(text)
 class Client {
   answers = new Map();
   methods = new Map();
+  /** Of requests that are open. */
+  params = new Map();
   ids = new Set();
   ended = false;
   stderr = '';
@@ -47,8 +52,9 @@ class Client {
   #rest = '';
 
   constructor() {
-    const args = [join(root, 'dist/main/cli.js'), '--supervise', '--max-restarts', '1000', '--model', 'scripted', '--pace-ms', '2'];
-    this.child = spawn(process.execPath, [...args, '--permission-mode', 'full-access', '--state-dir', state], {
+    const args = [join(root, 'dist/main/cli.js'), '--supervise', '--max-restarts', '1000', '--model', 'scripted'];
+    const more = ['--pace-ms', '2', '--stuck-server-ms', String(stuckServerMs), '--permission-mode', 'full-access', '--state-dir', state];
+    this.child = spawn(process.execPath, [...args, ...more], {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { PATH: process.env.PATH, HOME: folder },
     });
@@ -63,6 +69,7 @@ class Client {
     const id = this.#count;
     this.ids.add(id);
     this.methods.set(id, method);
+    this.params.set(id, params);
     const answer = new Promise((resolve) => this.#waiting.set(id, resolve));
     this.send({ id, method, params });
     return { id, answer };
@@ -95,7 +102,9 @@ class Client {
     const times = (this.answers.get(frame.id) ?? 0) + 1;
     this.answers.set(frame.id, times);
     if (times > 1) complain(`request ${frame.id} (${this.methods.get(frame.id)}) was answered ${times} times`);
+    this.params.delete(frame.id);
     this.#waiting.get(frame.id)?.(frame);
+    this.#waiting.delete(frame.id);
   }
 }
 
@@ -113,8 +122,38 @@ async function answered({ id, answer }) {
   const late = new AbortController();
   const frame = await Promise.race([answer, delay(answerLimitMs, undefined, { signal: late.signal }).catch(() => undefined)]);
   late.abort();
-  if (frame === undefined) throw new Error(`request ${id} (${client.methods.get(id)}) was not answered`);
+  if (frame === undefined) throw new Error(await unanswered(id));
   return frame;
+}
+
+/** All that may say why: what was asked, what its session's log says, what the server says, and what was killed lately. */
+async function unanswered(id) {
+  const params = client.params.get(id);
+  const late = delay(10_000, 'not answered within 10 s', { ref: false });
+  const status = await Promise.race([client.ask('_status', {}).answer.then(({ result, error }) => JSON.stringify(result ?? error)), late]);
+  const log = join(state, 'sessions', `${params?.sessionId}.jsonl`);
+  const lines = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];
+  const processes = markedProcesses(folder).map(({ pid }) => `${pid} ${stateOf(pid)}`);
+  return [
+    `request ${id} (${client.methods.get(id)}) was not answered within ${answerLimitMs / 1000} s, ${clock()} s after the start`,
+    JSON.stringify(params),
+    `_status: ${status}`,
+    `its log has ${lines.length} lines: ${lines
+      .slice(-4)
+      .map((line) => line.slice(0, 200))
+      .join('\n    ')}`,
+    `killed lately: ${history.slice(-8).join('; ')}`,
+    `processes: ${processes.join(', ')}`,
+    `open: ${[...client.params.keys()].map((one) => `${one} ${client.methods.get(one)}`).join(', ')}`,
+  ].join('\n  ');
+}
+
+function stateOf(pid) {
+  try {
+    return /^State:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  } catch {
+    return 'gone';
+  }
 }
 
 /** Asked until it is answered: a request of which three processes died gets an error that says so. Any other error is wrong. */
@@ -196,7 +235,12 @@ function figures(numbers) {
 }
 
 const times = [];
+/** When what was killed. */
+const history = [];
+const began = performance.now();
+const clock = () => ((performance.now() - began) / 1000).toFixed(1);
 let kills = 0;
+let stops = 0;
 try {
   console.log(`seed ${options.seed}`);
   const start = performance.now();
@@ -210,8 +254,12 @@ try {
     const pid = serverPid();
     if (!(pid > 0)) continue; // Between two processes.
     const killed = performance.now();
-    process.kill(pid, signals[Math.floor(random() * signals.length)]);
+    const isStop = kills % stopEvery === stopEvery - 1;
+    const signal = isStop ? 'SIGSTOP' : signals[Math.floor(random() * signals.length)];
+    process.kill(pid, signal);
+    history.push(`${signal} at ${clock()} s`);
     kills += 1;
+    if (isStop) stops += 1;
     const asked = client.ask('_status', {});
     const served = answered(asked).then(() => performance.now() - killed);
     // Now and then the next one dies while it opens its sessions again.
@@ -219,7 +267,8 @@ try {
       served.catch((error) => complain(error.message));
       await delay(random() * 1500);
     } else {
-      times.push(await Promise.race([served, workers]));
+      const time = await Promise.race([served, workers]);
+      if (!isStop) times.push(time);
       // Else, on a slow machine, each kill would come before anything is done.
       const before = prompts.size;
       const until = performance.now() + 20_000;
@@ -246,7 +295,7 @@ try {
   const restarts = client.stderr.match(/it is started again/g)?.length ?? 0;
   if (restarts !== kills) complain(`${restarts} restarts were told of`);
   console.log(
-    `${kills} kills in ${((performance.now() - start) / 1000).toFixed(0)} s; ${sessions.size} sessions, ${client.ids.size} requests`,
+    `${kills} kills, ${stops} of them stops, in ${((performance.now() - start) / 1000).toFixed(0)} s; ${sessions.size} sessions, ${client.ids.size} requests`,
   );
   console.log(`answers: ${[...outcomes].map(([word, times]) => `${word} ${times}`).join(', ')}`);
   console.log(`from death to the first answer of the next process: ${figures(times)}`);
