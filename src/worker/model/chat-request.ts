@@ -85,25 +85,48 @@ function isBlank(message: ModelMessage): boolean {
 }
 
 /** The tools of a session never change, and their text is the longest part of a young conversation's request. */
-const toolTexts = new WeakMap<readonly ToolSchema[], string>();
+const toolMembers = new WeakMap<readonly ToolSchema[], Buffer>();
 
-function toolsText(tools: readonly ToolSchema[]): string {
-  const known = toolTexts.get(tools);
+function toolsMember(tools: readonly ToolSchema[]): Buffer {
+  const known = toolMembers.get(tools);
   if (known !== undefined) return known;
-  const text = JSON.stringify(tools.map(chatTool));
-  toolTexts.set(tools, text);
-  return text;
+  const member = Buffer.from(`"tools":${JSON.stringify(tools.map(chatTool))},`);
+  toolMembers.set(tools, member);
+  return member;
 }
 
-/** The JSON text to send. An output cap of `0` sends none. */
-export function buildChatBody(config: ChatConfig, request: ModelRequest): string {
-  const deepseek = config.dialect === 'deepseek';
-  const form = { withReasoning: deepseek && request.tools.length > 0, withImages: takesImages(config) };
-  const messages: object[] = request.system === '' ? [] : [{ role: 'system', content: request.system }];
-  for (const message of request.messages) {
-    // Many servers refuse an assistant message that says nothing, as a cancelled answer can leave behind.
-    if (deepseek || !isBlank(message)) messages.push(chatMessage(message, form));
-  }
+/** What decides how the messages of a list are written down. */
+interface ListForm extends MessageForm {
+  readonly system: string;
+  /** Many servers refuse an assistant message that says nothing, as a cancelled answer can leave behind. */
+  readonly withBlank: boolean;
+}
+
+/** The body of a request, and what of it the next one of the conversation can take over. */
+export interface ChatBody {
+  /** The bytes to send, one behind the other: JSON. */
+  readonly pieces: readonly Buffer[];
+  /** Those of them that are the messages. */
+  readonly list: readonly Buffer[];
+  readonly form: ListForm;
+  readonly messages: readonly ModelMessage[];
+}
+
+const listBegin = Buffer.from('"messages":[');
+const listEnd = Buffer.from(']}');
+/** More pieces are joined: each costs something at each request. */
+const mostListPieces = 16;
+
+/**
+ * Writes the body. An output cap of `0` sends none.
+ *
+ * @param last what was sent before: where its messages are the first ones of this request, their bytes are taken over, since a long
+ *   conversation is sent again at each step. Makes no difference to what is sent
+ */
+export function writeChatBody(config: ChatConfig, request: ModelRequest, last?: ChatBody): ChatBody {
+  const { messages, tools } = request;
+  const form = listForm(config, request);
+  const known = last !== undefined && isSameForm(last.form, form) && beginsWith(messages, last.messages) ? last : undefined;
   const cap = Math.min(config.maxOutputTokens || Infinity, request.maxOutputTokens || Infinity);
   const head = JSON.stringify({
     model: config.model,
@@ -113,6 +136,50 @@ export function buildChatBody(config: ChatConfig, request: ModelRequest): string
     ...samplingFields(config.sampling),
     ...(cap === Infinity ? {} : { max_tokens: cap }),
   });
-  const tools = request.tools.length === 0 ? '' : `"tools":${toolsText(request.tools)},`;
-  return `${head.slice(0, -1)},${tools}"messages":${JSON.stringify(messages)}}`;
+  const list = listPieces(known?.list ?? [], newItems(messages, known, form));
+  const begin = Buffer.from(`${head.slice(0, -1)},`);
+  return { pieces: [begin, ...(tools.length === 0 ? [] : [toolsMember(tools)]), listBegin, ...list, listEnd], list, form, messages };
+}
+
+function listForm(config: ChatConfig, { system, tools }: ModelRequest): ListForm {
+  const deepseek = config.dialect === 'deepseek';
+  return { system, withBlank: deepseek, withReasoning: deepseek && tools.length > 0, withImages: takesImages(config) };
+}
+
+/** The items of the list that are not in `known`, as JSON. */
+function newItems(messages: readonly ModelMessage[], known: ChatBody | undefined, form: ListForm): object[] {
+  const items: object[] = [];
+  if (known === undefined && form.system !== '') items.push({ role: 'system', content: form.system });
+  // A plain loop: this runs over the whole history where nothing is known.
+  for (let index = known?.messages.length ?? 0; index < messages.length; index += 1) {
+    const message = messages[index]!;
+    if (form.withBlank || !isBlank(message)) items.push(chatMessage(message, form));
+  }
+  return items;
+}
+
+function listPieces(known: readonly Buffer[], items: readonly object[]): readonly Buffer[] {
+  if (items.length === 0) return known;
+  const text = JSON.stringify(items).slice(1, -1);
+  const pieces = [...known, Buffer.from(known.length === 0 ? text : `,${text}`)];
+  return pieces.length > mostListPieces ? [Buffer.concat(pieces)] : pieces;
+}
+
+function isSameForm(one: ListForm, other: ListForm): boolean {
+  return (
+    one.system === other.system &&
+    one.withBlank === other.withBlank &&
+    one.withReasoning === other.withReasoning &&
+    one.withImages === other.withImages
+  );
+}
+
+function beginsWith(messages: readonly ModelMessage[], beginning: readonly ModelMessage[]): boolean {
+  return beginning.length <= messages.length && beginning.every((message, index) => isSameMessage(message, messages[index]!));
+}
+
+/** A message is never changed but replaced by another one. Those of results are made anew for each request. */
+function isSameMessage(one: ModelMessage, other: ModelMessage): boolean {
+  if (one === other) return true;
+  return one.role === 'tool' && other.role === 'tool' && one.callId === other.callId && one.text === other.text;
 }

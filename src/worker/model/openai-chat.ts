@@ -1,11 +1,12 @@
 /**
  * The model adapter for DeepSeek and every other server that speaks OpenAI's streaming chat completions.
  *
- * One per session. It keeps nothing of a conversation between calls.
+ * One per session. Between calls it remembers what it sent last, so that the next call need not write the same conversation again,
+ * and only for as long as nobody needs the memory.
  */
 import { takesImages } from '../../shared/model-images.ts';
 import type { Sampling } from '../../shared/session-options.ts';
-import { buildChatBody, type ChatConfig } from './chat-request.ts';
+import { type ChatBody, type ChatConfig, writeChatBody } from './chat-request.ts';
 import { ChatTranslator } from './chat-translator.ts';
 import {
   type ModelAdapter,
@@ -29,6 +30,7 @@ export class OpenAiChatModel implements ModelAdapter {
   readonly #config: ChatConfig;
   readonly #endpoint: ModelEndpoint;
   readonly #limits: SseLimits;
+  #sent: WeakRef<ChatBody> | undefined;
 
   /** @throws ServerError CONFIG_INVALID for an address that is not used; see {@link parseEndpoint} */
   constructor(config: ChatConfig, limits: SseLimits = defaultSseLimits) {
@@ -48,17 +50,23 @@ export class OpenAiChatModel implements ModelAdapter {
       throw new ModelFailure('AUTH', 'The API key holds characters that a key cannot have. Check the variable it comes from.');
     }
     const translator = new ChatTranslator({ usedCallIds: usedCallIds(request.messages), sink, apiKey });
-    await SseExchange.run({
-      signal: options.signal,
-      whenWritable: options.whenWritable,
-      endpoint: this.#endpoint,
-      body: buildChatBody(this.#config, request),
-      apiKey,
-      firstByteTimeoutMs: this.#config.firstByteTimeoutMs,
-      idleTimeoutMs: this.#config.idleTimeoutMs,
-      limits: this.#limits,
-      take: (data) => translator.take(data),
-    });
+    const body = writeChatBody(this.#config, request, this.#sent?.deref());
+    try {
+      await SseExchange.run({
+        signal: options.signal,
+        whenWritable: options.whenWritable,
+        endpoint: this.#endpoint,
+        body: body.pieces,
+        apiKey,
+        firstByteTimeoutMs: this.#config.firstByteTimeoutMs,
+        idleTimeoutMs: this.#config.idleTimeoutMs,
+        limits: this.#limits,
+        take: (data) => translator.take(data),
+      });
+    } finally {
+      // Behind the call, which holds the bytes anyway: from here on they may be collected, and are written anew if they were.
+      this.#sent = new WeakRef(body);
+    }
     return translator.finish();
   }
 }

@@ -18,7 +18,8 @@ const drainTimeoutMs = 1_000;
 
 export interface SseExchangeOptions extends StreamOptions {
   readonly endpoint: ModelEndpoint;
-  readonly body: string;
+  /** One behind the other. Bytes, since a long string costs the request several copies. */
+  readonly body: readonly Buffer[];
   readonly apiKey: string | undefined;
   /** `0` waits for ever. */
   readonly firstByteTimeoutMs: number;
@@ -80,7 +81,7 @@ export class SseExchange {
         accept: 'text/event-stream',
         'accept-encoding': 'identity',
         'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
+        'content-length': body.reduce((sum, piece) => sum + piece.length, 0),
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
       },
     };
@@ -98,7 +99,9 @@ export class SseExchange {
       if (this.#settled) return;
       if (this.#request === request && this.#response === undefined) this.#fail(neverAnswered(endpoint.label));
     });
-    request.end(body);
+    request.cork();
+    for (const piece of body) request.write(piece);
+    request.end();
   }
 
   #onResponse(response: IncomingMessage): void {
