@@ -142,8 +142,9 @@ export class BenchRun {
 
   /** Keeps a curve and prints it at once. One that is too steep is told, and makes no fault. */
   curve(curve: GrowthCurve): void {
-    this.growth.push(curve);
     printCurve(curve);
+    // Small sizes alone say nothing that is worth keeping.
+    if (!Number.isNaN(curve.exponent)) this.growth.push(curve);
   }
 
   fault(text: string): void {

@@ -17,8 +17,8 @@ export async function growthByLogSize(bench: BenchRun): Promise<void> {
   for (const method of ['session/resume', 'session/load']) {
     const [time, peak, after] = [new Samples(), new Samples(), new Samples()];
     for (const size of sizes) {
-      // One of the large ones takes as long as all others, and its spread is small.
-      for (let repeat = 0; repeat < (bench.full && size < 300 ? 3 : 1); repeat += 1) {
+      // A large one takes as long as all others, and its spread is small.
+      for (let repeat = 0; repeat < (bench.full && size < 100 ? 3 : 1); repeat += 1) {
         const opened = await open(bench, method, size);
         time.add(opened.mb, opened.ms);
         peak.add(opened.mb, opened.peakMb);

@@ -38,7 +38,7 @@ export async function growthBySessions(bench: BenchRun): Promise<void> {
     status: new Samples(),
     list: new Samples(),
   };
-  for (let repeat = 0; repeat < (bench.full ? 3 : 1); repeat += 1) await oneServer(bench, sizes, costs);
+  for (let repeat = 0; repeat < (bench.full ? 2 : 1); repeat += 1) await oneServer(bench, sizes, costs);
   // Where fewer are open than a burst wakes, less is done at a time.
   const from = 100;
   bench.curve(costs.memory.curve({ what: 'memory of idle open sessions', unit: 'MB', over, most: linear, from: 1000 }));
