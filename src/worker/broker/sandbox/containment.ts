@@ -82,7 +82,16 @@ export class Containment {
     return (await this.state()).kind === 'bubblewrap' || (await this.#networkCut.isPossible());
   }
 
+  /** Never rejects: what the system refuses is a reason why the command must not run. */
   async prepare(spec: CommandSpec): Promise<Prepared> {
+    try {
+      return await this.#prepare(spec);
+    } catch (error) {
+      return { ok: false, spawnError: notMade(error) };
+    }
+  }
+
+  async #prepare(spec: CommandSpec): Promise<Prepared> {
     const { settings } = this.#options;
     const { roots } = spec;
     if (roots === undefined) return await this.#prepareOwn(spec);
@@ -139,7 +148,9 @@ export class Containment {
 
   async #contain(spec: CommandSpec & { readonly roots: readonly string[] }, found: FoundProgram): Promise<Prepared> {
     const { writable } = this.#options.settings;
-    const { roots, spillDir, cwd } = spec;
+    const { spillDir, cwd } = spec;
+    // Nothing is written there, so there is nothing to hold or to look for.
+    const roots = spec.roots.filter((root) => root !== '/');
     const networkOff = this.#networkOff('bubblewrap', spec);
     const [tmp, inner] = await Promise.all([this.#tmpOf(spec), this.#limits.wrapInside({ command: spec.command, args: spec.args })]);
     const network = networkOff === undefined ? 'on' : 'off';
@@ -174,14 +185,15 @@ export class Containment {
     wish: Omit<WrapWish, 'dotGits'>,
   ): Promise<{ readonly wrapped: Wrapped; readonly dotGits: readonly string[] } | SpawnFailure> {
     for (let left = attempts; ; left -= 1) {
-      const dotGits = (await Promise.all(wish.roots.map((root) => this.#search.find(root)))).flat();
+      const dotGits = [
+        ...new Set((await Promise.all(wish.roots.filter((root) => root !== '/').map((root) => this.#search.find(root)))).flat()),
+      ];
       try {
         return { wrapped: await this.#bubblewrap.wrap(argv, found, { ...wish, dotGits }), dotGits };
       } catch (error) {
-        const { code } = error as NodeJS.ErrnoException;
         if (error instanceof PlaceMoved && left > 1) continue;
         if (error instanceof PlaceMoved) return { spawnError: `ESTALE: ${error.message}` };
-        return { spawnError: `${code ?? 'UNKNOWN'}: the sandbox could not be made` };
+        return { spawnError: notMade(error) };
       }
     }
   }
@@ -201,6 +213,10 @@ export class Containment {
 const attempts = 3;
 const tooOld =
   'this bubblewrap takes no open directories (version 0.10, and security updates of older ones, do): a command in the background could swap a directory while another one starts';
+
+function notMade(error: unknown): string {
+  return `${(error as NodeJS.ErrnoException).code ?? 'UNKNOWN'}: what commands are kept in could not be made`;
+}
 
 /** A server that was killed may have left something there. */
 async function emptyDirectory(path: string): Promise<string> {

@@ -45,7 +45,7 @@ export class ControlGuard {
   async news(): Promise<ControlNews> {
     const { roots, search, gitElsewhere, opened } = this.#parts;
     const dotGits = await Promise.all(roots.map((root) => search.find(root)));
-    const after = await readControlState({ roots, dotGits: dotGits.flat(), elsewhere: gitElsewhere });
+    const after = await readControlState({ roots, dotGits: [...new Set(dotGits.flat())], elsewhere: gitElsewhere });
     const offences = await newOffences(this.#before, after, opened);
     const moved: MovedFile[] = [];
     const told: string[] = [];
