@@ -80,7 +80,10 @@ async function runMany(seeds) {
           give();
         });
         child.on('error', reject);
-        child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a process of the simulation ended with ${code}`))));
+        child.on('exit', (code, signal) => {
+          if (code === 0) resolve();
+          else reject(new Error(`a process of the simulation ended with ${code ?? signal}`));
+        });
         give();
       });
     }),

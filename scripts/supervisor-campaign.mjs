@@ -262,8 +262,8 @@ try {
     if (isStop) stops += 1;
     const asked = client.ask('_status', {});
     const served = answered(asked).then(() => performance.now() - killed);
-    // Now and then the next one dies while it opens its sessions again.
-    if (random() < 0.25) {
+    // Now and then the next one dies while it opens its sessions again. One that is stopped is found out first.
+    if (!isStop && random() < 0.25) {
       served.catch((error) => complain(error.message));
       await delay(random() * 1500);
     } else {

@@ -33,6 +33,7 @@ export function installSurroundings(): void {
   installClocks();
   installDisk();
   installChannels();
+  installFinalizers();
   syncBuiltinESMExports();
   process.on('unhandledRejection', (error) => {
     if (current === undefined) throw error;
@@ -274,5 +275,21 @@ function installChannels(): void {
   const Real = threads.MessageChannel;
   threads.MessageChannel = function MessageChannel(): unknown {
     return current === undefined ? new Real() : simulatedChannel(current.world, current.ports);
+  };
+}
+
+/**
+ * What is done when the collector finds something gone would come at a time that no seed decides. And a registry holds what it is to act
+ * on: each simulated world would stay.
+ */
+function installFinalizers(): void {
+  globalThis.FinalizationRegistry = class {
+    readonly [Symbol.toStringTag] = 'FinalizationRegistry';
+
+    register(): void {}
+
+    unregister(): boolean {
+      return false;
+    }
   };
 }
