@@ -307,7 +307,7 @@ t.test('what a short command has written is never lost, and no descriptor of the
 });
 
 t.test('git works in the workspace, and what it runs for others cannot be changed', contained, async (t) => {
-  const { run, work } = makeScene(t);
+  const { run, work, own } = makeScene(t);
   execFileSync('git', ['init', '-q', '--template=', work]);
   writeFileSync(join(work, '.mcp.json'), '{}');
   mkdirSync(join(work, '.github/workflows'), { recursive: true });
@@ -334,7 +334,7 @@ t.test('git works in the workspace, and what it runs for others cannot be change
   t.same(held.text.match(/held/g)?.length, attacks.length, held.text);
   t.equal(readFileSync(join(work, '.git/config'), 'utf8'), before);
   t.equal(readFileSync(join(work, '.mcp.json'), 'utf8'), '{}');
-  const redirected = await run('mkdir -p evil && echo ../evil > .git/commondir');
+  const redirected = await run('mkdir -p evil && echo ../evil > .git/commondir', { spillDir: join(own, 's.d') });
   t.match(redirected.movedFiles, [{ path: join(work, '.git/commondir') }]);
   t.notOk(existsSync(join(work, '.git/commondir')), 'git is not sent to settings of a stranger');
   rmSync(join(work, 'evil'), { recursive: true });
