@@ -3,6 +3,7 @@
  * written; here a header that was changed by hand must not pass as a budget or a policy that it is not.
  */
 import type { JsonObject } from '../errors.ts';
+import type { PolicyRule } from '../policy-rules.ts';
 import type { StoredSessionOptions } from '../session-options.ts';
 
 type Check = (value: unknown) => boolean;
@@ -33,7 +34,8 @@ const isRule = members(
     commands: listOf(listOf(isText)),
     providers: listOf(isText),
     network: oneOf('any', 'none'),
-  },
+    sandbox: oneOf('required'),
+  } satisfies Record<keyof PolicyRule, Check>,
   ['name', 'action'],
 );
 
@@ -47,7 +49,7 @@ const isStoredOptions = members({
   maxDepth: isWhole,
   sampling: isSampling,
   mode: oneOf('ask', 'accept-edits', 'read-only', 'full-access', 'plan'),
-});
+} satisfies Record<keyof StoredSessionOptions, Check>);
 
 /** The options, or `undefined` when they are not what this release writes. */
 export function parseStoredOptions(value: unknown): StoredSessionOptions | undefined {

@@ -1,5 +1,6 @@
 /** One payload of every event type, and a log as a session writes it. */
 import type { EventData, EventInput, EventType, SessionHeader } from '../../../../src/shared/events.ts';
+import type { PolicyRule } from '../../../../src/shared/policy-rules.ts';
 import type { StoredSessionOptions } from '../../../../src/shared/session-options.ts';
 
 export const sampleId = '0192f3c4-1111-7abc-8def-0123456789ab';
@@ -8,22 +9,25 @@ export function sampleHeader(id = sampleId, cwd = '/srv/project'): SessionHeader
   return { type: 'session', version: 1, id, createdAt: '2026-01-02T03:04:05.678Z', cwd, agent: { name: 'dsh-acp', version: '0.1.0' } };
 }
 
+/** Every member of a rule, though no rule could have them all: what is written must be read. */
+const sampleRule: Required<PolicyRule> = {
+  name: 'build',
+  action: 'allow',
+  tools: ['bash'],
+  access: ['execute'],
+  paths: ['src/**'],
+  commands: [['npm', 'run', '...']],
+  providers: ['self'],
+  network: 'none',
+  sandbox: 'required',
+};
+
 /** Every stored option. */
-export const sampleOptions: StoredSessionOptions = {
+export const sampleOptions: Required<StoredSessionOptions> = {
   sampling: { temperature: 0.7, topP: 0.95, seed: 7 },
   budget: { deadline: 1_767_323_045_678, maxWallMs: 60_000, maxSteps: 20, maxToolCalls: 50, maxTokens: 200_000, maxCostUsd: 1.5 },
   policy: {
-    rules: [
-      {
-        name: 'build',
-        action: 'allow',
-        tools: ['bash'],
-        access: ['execute'],
-        paths: ['src/**'],
-        commands: [['npm', 'run', '...']],
-        network: 'none',
-      },
-    ],
+    rules: [sampleRule],
     fallback: 'deny',
     askTimeoutMs: 1000,
   },
@@ -32,6 +36,7 @@ export const sampleOptions: StoredSessionOptions = {
   outputSchema: { type: 'object', required: ['verdict'] },
   depth: 1,
   maxDepth: 3,
+  mode: 'ask',
 };
 
 const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens: 60, reasoningTokens: 5 };
