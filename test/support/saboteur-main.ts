@@ -9,6 +9,7 @@ import { BroadcastChannel } from 'node:worker_threads';
 import { rgPath } from '@vscode/ripgrep';
 import { parseCommandLine } from '../../src/main/cli/parse-command-line.ts';
 import { loadConfig } from '../../src/main/config/load-config.ts';
+import { turnCrashReportsOff } from '../../src/main/crash-reports.ts';
 import { serve } from '../../src/main/server.ts';
 
 /** The files of the threads lie beside this one: scripts where this is part of one (`saboteur-program.ts`), modules as they are compiled. */
@@ -19,6 +20,7 @@ function threadFile(name: string): string {
 
 /** Never fulfils: the process ends with the server. @param keepCode as in `dsh-acp` itself */
 export async function start(argv: readonly string[], keepCode?: () => void): Promise<never> {
+  turnCrashReportsOff();
   const line = parseCommandLine(argv);
   const { config } = await loadConfig({
     env: process.env,
@@ -34,7 +36,7 @@ export async function start(argv: readonly string[], keepCode?: () => void): Pro
   const brokers = new BroadcastChannel('sabotage-broker');
   brokers.unref();
   process.on('SIGUSR2', () => {
-    if (process.env['SABOTAGE'] === 'main') throw new Error('sabotage: main /secret/path');
+    if (process.env['SABOTAGE'] === 'main') throw new Error(`sabotage: main /secret/path ${Object.values(process.env).join(' ')}`);
     brokers.postMessage('end');
   });
 

@@ -9,6 +9,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import { clientSecrets, settingsSecrets } from '../../src/shared/known-secrets.ts';
 import type { SessionTask } from '../../src/shared/thread-protocol.ts';
 import { hostSession } from '../../src/worker/session/host-session.ts';
 import { threadContext } from '../../src/worker/session/thread-context.ts';
@@ -16,13 +17,18 @@ import { fileAppears } from './file-appears.ts';
 
 if (isMainThread) throw new Error('this is the entry of a session thread');
 
+/** Secrets that this thread knows: what it dies of names them. */
+const held: string[] = [];
+
 /** What a prompt can ask for. `ms` of `block` is how long the event loop stands still. */
 const acts: Readonly<Record<string, (ms: number, cwd: string) => void>> = {
   throw: () => {
-    throw new Error('sabotage: thrown /secret/path');
+    throw new Error(`sabotage: thrown /secret/path ${held.join(' ')}`);
   },
-  reject: () => void Promise.reject(new Error('sabotage: rejected')),
+  reject: () => void Promise.reject(new Error(`sabotage: rejected ${held.join(' ')}`)),
   exit: () => process.exit(0),
+  /** One allocation that no heap takes: it ends the process, whatever the thread may hold. */
+  abort: () => void 'x'.repeat(2 ** 27).split(''),
   spin: () => {
     for (;;) Math.random();
   },
@@ -59,6 +65,7 @@ const acts: Readonly<Record<string, (ms: number, cwd: string) => void>> = {
 };
 
 export default async function hostWithSaboteur(task: SessionTask, afterTurn?: () => void): Promise<void> {
+  held.splice(0, held.length, ...settingsSecrets(task.settings), ...clientSecrets(task.options.env, task.mcpServers));
   await sabotageAttach(task.cwd);
   // Beside comlink on the same port: what is asked for happens in the midst of the turn that asks.
   task.port.on('message', (message: PromptCall) => sabotagePrompt(message, task.cwd));
