@@ -42,6 +42,8 @@ export interface AnswerPlan {
   readonly stamp?: boolean | 'due';
   /** Characters that a stamped delta is filled up to, with slashes. */
   readonly padTo?: number;
+  /** Goes on with numbered words, at its `delayMs`, until the server is told to let go. */
+  readonly untilReleased?: boolean;
   /** Sent instead of numbered words, one delta per element. */
   readonly text?: readonly string[];
   readonly tools?: readonly PlannedToolCall[];

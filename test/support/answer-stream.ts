@@ -17,18 +17,20 @@ export class AnswerStream implements Periodic {
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #total: number;
+  readonly #isReleased: () => boolean;
   readonly #onToken: () => void;
   /** When the request was read. */
   readonly #readAt = monotonicMs();
   #sent = 0;
 
-  constructor(plan: AnswerPlan, response: ServerResponse, onToken: () => void) {
+  constructor(plan: AnswerPlan, response: ServerResponse, onToken: () => void, isReleased: () => boolean = () => false) {
     this.#plan = plan;
     this.#response = response;
     if (response.socket === null) throw new Error('the response has no socket');
     this.#socket = response.socket;
     this.periodMs = plan.delayMs ?? 0;
-    this.#total = plan.text?.length ?? plan.tokens ?? 0;
+    this.#total = plan.untilReleased === true ? Number.POSITIVE_INFINITY : (plan.text?.length ?? plan.tokens ?? 0);
+    this.#isReleased = isReleased;
     this.#onToken = onToken;
   }
 
@@ -46,7 +48,8 @@ export class AnswerStream implements Periodic {
   fire(): boolean {
     if (this.#socket.destroyed) return false;
     if (this.#broke()) return false;
-    if (this.#sent < this.#total) {
+    const isOver = this.#plan.untilReleased === true && this.#isReleased();
+    if (this.#sent < this.#total && !isOver) {
       this.#socket.write(this.#nextToken());
       return true;
     }

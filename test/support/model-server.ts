@@ -59,6 +59,7 @@ export class ModelServer {
   #tokens = 0;
   #connections = 0;
   #cpuAtReset = process.cpuUsage();
+  #released = false;
 
   private constructor(options: ModelServerOptions) {
     this.#keep = options.keepRequests ?? 1000;
@@ -110,6 +111,11 @@ export class ModelServer {
   /** Plans for the next requests, in order; they go before a plan that a request carries. */
   enqueue(...plans: readonly AnswerPlan[]): void {
     this.#queue.push(...plans);
+  }
+
+  /** Lets answers end that were to go on until now. */
+  release(): void {
+    this.#released = true;
   }
 
   /** Drops the connections that lie idle, as a server's own timeout would. */
@@ -202,9 +208,8 @@ export class ModelServer {
         .writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers })
         .end(fault.body ?? '{"error":{"message":"planned"}}');
     } else {
-      const stream = new AnswerStream(plan, response, () => {
-        this.#tokens += 1;
-      });
+      const countToken = (): void => void (this.#tokens += 1);
+      const stream = new AnswerStream(plan, response, countToken, () => this.#released);
       stream.start(this.#wheel);
     }
   }
