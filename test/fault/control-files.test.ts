@@ -22,6 +22,7 @@ import t, { type Test } from 'tap';
 import type { CommandSpec } from '../../src/shared/broker-protocol.ts';
 import { Broker } from '../../src/worker/broker/broker.ts';
 import { fileAppears } from '../support/file-appears.ts';
+import { partTest } from '../support/invariants.ts';
 
 t.setTimeout(110_000);
 
@@ -61,7 +62,7 @@ function makeScene(t: Test, setup = 'true', { base = tmpdir() }: { base?: string
   return { broker, dir, work, own, run, spec };
 }
 
-t.test('fault 84: files that were not there are gone again behind a command, and kept elsewhere', contained, async (t) => {
+void partTest('fault 84: files that were not there are gone again behind a command, and kept elsewhere', contained, async (t) => {
   const { run, work, own } = makeScene(t);
   const made = await run(
     'echo evil > .envrc; mkdir -p .vscode/deep .github/workflows .claude; echo evil > .vscode/tasks.json; echo evil > .github/workflows/ci.yml; ln -s /etc/passwd .npmrc; mkfifo .bashrc; echo fine > file',

@@ -6,14 +6,14 @@ import { sealLine } from '../../src/shared/log/line-seal.ts';
 import { createSessionFile } from '../../src/shared/log/session-paths.ts';
 import { readLog } from '../../src/worker/log/log-reader.ts';
 import { growLog } from '../support/large-log.ts';
-import { faultTest, logPath } from '../support/invariants.ts';
+import { faultTest, logPath, partTest } from '../support/invariants.ts';
 import { makeLog, openLog } from '../unit/worker/log/open-log.ts';
 import { sample, sampleHeader, wholeTurn } from '../unit/shared/log/sample-events.ts';
 
 t.setTimeout(60_000);
 
 for (const code of ['EIO', 'EROFS', 'EDQUOT', 'ENOSPC']) {
-  t.test(`fault 19: after ${code} on the way to the disk nothing counts as durable until the log is opened again`, async (t) => {
+  void partTest(`fault 19: after ${code} on the way to the disk nothing counts as durable until the log is opened again`, async (t) => {
     const { paths, written } = await makeLog(t.testdir(), wholeTurn);
     let isBroken = false;
     const sync = async (): Promise<void> => {
@@ -45,7 +45,8 @@ for (const [act, why] of [
     const wait = 'touch go; for i in $(seq 200); do [ -e replaced ] && break; sleep 0.02; done';
     const answer = await server.prompt(session, `[!${act} on go]\nrun ${wait}\nrun touch ran`);
     t.match(answer.error, { code: -32603, data: { code: 'LOG_WRITE_FAILED' } });
-    t.ok(JSON.stringify(answer.error).includes(why), JSON.stringify(answer.error));
+    // Where a look at the file comes first, it is that which finds another one.
+    t.match(answer.error?.message, new RegExp(`${why}|changed by another program`));
     t.ok(existsSync(join(rig.dir, 'replaced')), 'it was injected');
     t.notOk(existsSync(join(rig.dir, 'ran')), 'the tool behind it did not run');
     t.match((await server.prompt(session, 'say no')).error, { data: { code: 'LOG_WRITE_FAILED' } }, 'as long as the disk refuses');
@@ -68,7 +69,7 @@ void faultTest('fault 20: a write that the disk takes only in part leaves no hal
   server.leavesOpenTurn = true;
 });
 
-t.test('fault 24: a long log is read in memory that does not grow with it', async (t) => {
+void partTest('fault 24: a long log is read in memory that does not grow with it', async (t) => {
   const paths = createSessionFile(t.testdir(), sampleHeader());
   const { events, bytes } = growLog(paths, 10 * 1024 * 1024);
   const fd = openSync(paths.log, 'r');
@@ -85,7 +86,7 @@ t.test('fault 24: a long log is read in memory that does not grow with it', asyn
   t.ok(peak < 6 * 1024 * 1024, `held ${(peak / 1024 / 1024).toFixed(1)} MB of ${(bytes / 1024 / 1024).toFixed(0)}`);
 });
 
-t.test('fault 25: a log of a later version is refused, says so, and is left as it is', async (t) => {
+void partTest('fault 25: a log of a later version is refused, says so, and is left as it is', async (t) => {
   const { paths } = await makeLog(t.testdir(), wholeTurn);
   const whole = readFileSync(paths.log);
   const later = Buffer.concat([sealLine(JSON.stringify({ ...sampleHeader(), version: 2 })), whole.subarray(whole.indexOf(10) + 1)]);
@@ -94,7 +95,7 @@ t.test('fault 25: a log of a later version is refused, says so, and is left as i
   t.ok(readFileSync(paths.log).equals(later));
 });
 
-t.test('fault 73: a clock that jumps by a day and back changes no order and loses nothing', async (t) => {
+void partTest('fault 73: a clock that jumps by a day and back changes no order and loses nothing', async (t) => {
   const paths = createSessionFile(t.testdir(), sampleHeader());
   const day = 24 * 3_600_000;
   const times = [0, day, -day, 3_600_000, 0];

@@ -30,7 +30,7 @@ import { readTool } from '../../src/worker/tools/read.ts';
 import type { AnyTool, ToolContext, ToolOutcome } from '../../src/worker/tools/tool.ts';
 import { writeTool } from '../../src/worker/tools/write.ts';
 import type { PlannedToolCall } from '../support/answer-plan.ts';
-import { faultTest, type FaultServer, logPath, readEvents } from '../support/invariants.ts';
+import { faultTest, type FaultServer, logPath, partTest, readEvents } from '../support/invariants.ts';
 import { memoryGrants } from '../unit/worker/permission/memory-grants.ts';
 import { testContext } from '../unit/worker/tools/tool-context.ts';
 
@@ -216,7 +216,7 @@ void faultTest('faults 67, 68 and 78: working directories and session ids that a
   });
 });
 
-void t.test('fault 70: a FIFO, a device, a socket and a kernel file are refused as targets, at once', async (t) => {
+void partTest('fault 70: a FIFO, a device, a socket and a kernel file are refused as targets, at once', async (t) => {
   const { cwd } = scene(t);
   execFileSync('mkfifo', [join(cwd, 'fifo')]);
   // The address of a socket must be short.
@@ -247,7 +247,7 @@ void t.test('fault 70: a FIFO, a device, a socket and a kernel file are refused 
   }
 });
 
-void t.test('fault 71: a file that changed between the read and the edit is not edited', async (t) => {
+void partTest('fault 71: a file that changed between the read and the edit is not edited', async (t) => {
   const { cwd, outside } = scene(t);
   const path = join(cwd, 'a.txt');
   const changes: [string, () => void][] = [
@@ -284,7 +284,7 @@ void t.test('fault 71: a file that changed between the read and the edit is not 
   }
 });
 
-void t.test('fault 72: a process killed while it writes leaves the old content or the new, never half, and the mode', async (t) => {
+void partTest('fault 72: a process killed while it writes leaves the old content or the new, never half, and the mode', async (t) => {
   const { cwd } = scene(t);
   const path = join(cwd, 'big.txt');
   writeFileSync(path, 'start');
@@ -304,7 +304,7 @@ void t.test('fault 72: a process killed while it writes leaves the old content o
   }
 });
 
-void t.test('fault 77: what leads out of the workspace is asked about, however it is spelt', async (t) => {
+void partTest('fault 77: what leads out of the workspace is asked about, however it is spelt', async (t) => {
   const { root, cwd, outside } = scene(t);
   writeFileSync(join(outside, 'secret'), 'secret');
   writeFileSync(join(root, 'w_evil', 'secret'), 'secret');
@@ -359,7 +359,7 @@ void t.test('fault 77: what leads out of the workspace is asked about, however i
 
 const noKernelAnswer = 'without /proc/self/fd a very short race remains, as anchored-directory.ts says';
 
-void t.test(
+void partTest(
   'fault 77: a directory swapped for a link a thousand times lets no read and no write escape',
   { skip: kernelNamesOpenFiles() ? false : noKernelAnswer },
   async (t) => {
@@ -391,7 +391,7 @@ void t.test(
   },
 );
 
-void t.test('fault 89: temporary files have names that nobody can foresee, are made anew, and are private', async (t) => {
+void partTest('fault 89: temporary files have names that nobody can foresee, are made anew, and are private', async (t) => {
   const { root, cwd } = scene(t);
   const umask = process.umask(0);
   t.teardown(() => process.umask(umask));

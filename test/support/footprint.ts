@@ -84,7 +84,8 @@ export class ChildWatch {
   }
 }
 
-function childrenOf(pid: number): number[] {
+/** Of a process, whichever of its threads has started them. */
+export function childrenOf(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
       const children = readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim();

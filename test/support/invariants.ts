@@ -18,7 +18,7 @@ import { markedProcesses } from '../../src/shared/process-table.ts';
 import { assertLegalLog } from '../unit/worker/agent/legal-log.ts';
 import { canaries, filesWithCanary, holdsCanary } from './canaries.ts';
 import { FaultServer, type FaultServerOptions, type SeenSession } from './fault-server.ts';
-import { footprint } from './footprint.ts';
+import { childrenOf, footprint, type Footprint } from './footprint.ts';
 import { differences } from './log-against-client.ts';
 import { ModelServer, type ModelServerOptions } from './model-server.ts';
 import { readSession, type StoredSession } from './read-events.ts';
@@ -182,37 +182,48 @@ function countedAnswers(server: FaultServer): number[] {
 }
 
 /**
- * The same for a part of the program in this process, with secrets in its environment: afterwards nothing of the test's is open or runs,
- * and no secret is in what it wrote below `dir`.
+ * The same for a part of the program in this process, in whose environment are secrets: afterwards nothing of the test's is open or runs,
+ * and no secret is in what it wrote into its directory.
  */
 export function partTest(
   name: string,
-  options: { readonly skip?: string | boolean },
-  body: (t: Test, dir: string) => Promise<void>,
+  ...rest: [body: PartBody] | [options: { readonly skip?: string | boolean }, body: PartBody]
 ): Promise<unknown> {
+  const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest;
   return t.test(name, options, async (t) => {
-    const dir = mkdtempSync(join(tmpdir(), 'dsh-acp-part-'));
-    t.teardown(() => rmSync(dir, { recursive: true, force: true }));
     Object.assign(process.env, canaries);
-    const before = footprint(process.pid);
-    await body(t, dir);
-    const settled = performance.now() + 1000;
-    let left = leftOpen(before, dir);
-    for (; left.length > 0 && performance.now() < settled; left = leftOpen(before, dir)) await delay(10);
+    const before = ownFootprint();
+    // A test of its own, so that what it gives back at its end is given back before it is looked at.
+    await t.test('the part itself', async (part) => {
+      await body(part);
+      part.same(filesWithCanary(part.testdirName), [], 'no secret is in a file');
+    });
+    const deadline = performance.now() + 1000;
+    let left = leftOpen(before);
+    for (; left.length > 0 && performance.now() < deadline; left = leftOpen(before)) await delay(10);
     t.same(left, [], 'nothing is left open or running');
-    t.same(filesWithCanary(dir), [], 'no secret is in a file');
   });
 }
 
-function leftOpen(before: ReturnType<typeof footprint>, dir: string): string[] {
+type PartBody = (t: Test) => Promise<void>;
+
+interface OwnFootprint extends Footprint {
+  readonly children: readonly number[];
+}
+
+function ownFootprint(): OwnFootprint {
   const now = footprint(process.pid);
-  if (before === undefined || now === undefined) return [];
+  if (now === undefined) throw new Error('there is no /proc');
+  return { ...now, children: childrenOf(process.pid) };
+}
+
+function leftOpen(before: OwnFootprint): string[] {
+  const now = ownFootprint();
+  const more = (['pipes', 'sockets', 'watches', 'loops'] as const).filter((what) => now[what] > before[what]);
   return [
-    ...now.files.filter((path) => path.startsWith(dir)),
-    ...(['pipes', 'sockets', 'watches'] as const).flatMap((what) =>
-      now[what] > before[what] ? [`${now[what] - before[what]} ${what}`] : [],
-    ),
-    ...markedProcesses(dir).map(({ pid }) => `process ${pid}`),
+    ...now.files.filter((path) => !before.files.includes(path)),
+    ...more.map((what) => `${now[what] - before[what]} more ${what}`),
+    ...now.children.filter((pid) => !before.children.includes(pid)).map((pid) => `process ${pid}`),
   ];
 }
 
