@@ -13,7 +13,8 @@ import { createTapReader } from './tap-count.mjs';
 const testRoot = join(root, 'build/test');
 const groupScript = join(root, 'scripts/test-group.mjs');
 /** For each file, also of a group. */
-const fileTimeoutMs = 120_000;
+/** What runs behind others on a slow machine waits long for its turn: these are for what hangs. */
+const fileTimeoutMs = 300_000;
 /** For the end of the process behind its last file's. */
 const endTimeoutMs = 10_000;
 const stderrLimit = 64 * 1024;
@@ -36,7 +37,7 @@ export function killAllTests() {
 }
 
 function environment(files) {
-  const env = { ...process.env, TAP: '1', TAP_TIMEOUT: '60', NO_COLOR: '1' };
+  const env = { ...process.env, TAP: '1', TAP_TIMEOUT: '180', NO_COLOR: '1' };
   // Node reads these files at each start, which takes longer than the rest of it.
   if (!files.includes(online)) delete env.NODE_EXTRA_CA_CERTS;
   return env;
