@@ -10,7 +10,10 @@ import { join } from 'node:path';
 import { distInputs, distStamp, isFresh, isMain, root, sourceHash, writeStamp } from './source-stamp.mjs';
 import { bundleTestPackages } from './test-packages.mjs';
 
-const tests = { inputs: ['src', 'test', 'bench', 'scripts/test-packages.mjs', 'tsconfig.json', 'package-lock.json'], stamp: 'build/.stamp' };
+const tests = {
+  inputs: ['src', 'test', 'bench', 'scripts/test-packages.mjs', 'tsconfig.json', 'package-lock.json'],
+  stamp: 'build/.stamp',
+};
 
 class SetupFailure extends Error {}
 
