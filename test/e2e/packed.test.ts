@@ -14,7 +14,8 @@ import { endServer, startServer } from '../support/started-server.ts';
 
 const run = promisify(execFile);
 
-const maxPackedBytes = 720 * 1024;
+/** The SDK and zod are in it twice: in the program, and for the clients that the broker loads. */
+const maxPackedBytes = 800 * 1024;
 const maxUnpackedBytes = 3 * 1024 * 1024;
 const allowed = [
   /^dist\/(main|worker)\/[\w-]+\.c?js$/,
