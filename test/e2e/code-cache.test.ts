@@ -11,7 +11,7 @@ t.test('a server keeps its compiled code, and goes without it where the file is 
   const env = { DSH_ACP_CODE_CACHE: folder };
   const greet = async (name: string, wait = false): Promise<void> => {
     const server = await startServer(t, { env });
-    const { result } = await server.prompt(await server.newSession(folder), 'say hello');
+    const { result } = await server.prompt(await server.newSession(tmpdir()), 'say hello');
     t.equal(result?.stopReason, 'end_turn', name);
     if (wait) await codeAppears(folder);
     await endServer(t, server);
