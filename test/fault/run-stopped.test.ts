@@ -133,7 +133,7 @@ t.test('a killed server is started again; a job whose tools had run is lost, the
   const path = scene.jobs([
     { id: 'has-run', prompt: `run ${hold}`, cwd, mode, seed: 1 },
     { id: 'idempotent', prompt: `run ${hold}`, cwd, mode, seed: 2, idempotent: true },
-    { id: 'speaks', prompt: 'wait 1500\nsay spoken', cwd },
+    { id: 'speaks', prompt: 'wait 4000\nsay spoken', cwd },
   ]);
   const run = scene.start([path, '--out', scene.out, '--json', '--retry-delay', '20ms', ...scripted]);
   await Promise.all([fileAppears(join(cwd, 'holding-1')), fileAppears(join(cwd, 'holding-2')), run.running('speaks')]);

@@ -449,9 +449,11 @@ t.test('timeouts', async (t) => {
   await until(t, 'every stream is gone', () => server.activeStreams === 0);
 
   t.test('keep-alive comments extend the wait for the first delta, though not for ever', async (t) => {
-    const patient = await ask({ tokens: 2, comments: { count: 6, everyMs: 25 } }, { config: quick });
+    // Ten times the pause between two comments: on a busy machine one comes late.
+    const heard = { firstByteTimeoutMs: 200, idleTimeoutMs: 200 };
+    const patient = await ask({ tokens: 2, comments: { count: 15, everyMs: 20 } }, { config: heard });
     t.equal(patient.text, 'tok0 tok1 ');
-    t.match((await ask({ tokens: 2, comments: { count: 1000, everyMs: 20 } }, { config: quick })).failure, {
+    t.match((await ask({ tokens: 2, comments: { count: 1000, everyMs: 20 } }, { config: heard })).failure, {
       code: 'TIMEOUT',
       message: /did not begin/,
     });
