@@ -34,6 +34,15 @@ const unknown = only.find((name) => name === undefined || !Object.hasOwn(campaig
 if (only.length > 0 && (unknown !== undefined || only.includes(undefined)))
   throw new Error(`use --only=${Object.keys(campaigns).join('|')}`);
 
+let running;
+/** Each ends what it has started when it is told to end. */
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    running?.kill(signal);
+    process.exit(1);
+  });
+}
+
 /** Never rejects. */
 async function run(name) {
   const { script, args, gist } = campaigns[name];
@@ -44,6 +53,7 @@ async function run(name) {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running = child;
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => (output = (output + text).slice(-200_000)));
