@@ -11,7 +11,7 @@ export interface RoundResult {
   readonly firstTokenMs: { readonly p50: number; readonly p99: number };
   /** Microseconds for each token. */
   readonly cpuUs: CpuSplit;
-  /** Sessions whose text was not the planned one, or that did not get one update for each token. */
+  /** Sessions whose text was not the planned one. */
   readonly wrong: number;
 }
 
@@ -37,11 +37,14 @@ export async function runRound(agent: AgentProcess, sessionIds: readonly string[
   };
 }
 
-/** Each session must have the numbered words of the plan, each in an update of its own, before its answer. */
+/**
+ * Each session must have the numbered words of the plan before its answer, in as many updates as there are words at most: words that
+ * come while earlier ones are unwritten share an update.
+ */
 export function countWrong(agent: AgentProcess, sessionIds: readonly string[], tokens: number): number {
   const expected = Array.from({ length: tokens }, (_, index) => tokenText(index)).join('');
   return sessionIds.filter((id) => {
     const session = agent.sessions.get(id);
-    return session?.text !== expected || session.tokens !== tokens;
+    return session?.text !== expected || session.tokens > tokens;
   }).length;
 }

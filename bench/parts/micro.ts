@@ -46,7 +46,9 @@ function show(bench: BenchRun, line: string): void {
   const { group, what, unit, nanoseconds, bytes } = row;
   const speed = bytes === undefined ? '' : `, ${Math.round((bytes * 1000) / median(nanoseconds)).toLocaleString('en')} MB/s`;
   const [low, high] = [Math.min(...nanoseconds), Math.max(...nanoseconds)].map(time);
-  process.stdout.write(`  ${`${group}: ${what}`.padEnd(76)} ${time(median(nanoseconds)).padStart(8)} (${low}–${high}) per ${unit}${speed}\n`);
+  process.stdout.write(
+    `  ${`${group}: ${what}`.padEnd(76)} ${time(median(nanoseconds)).padStart(8)} (${low}–${high}) per ${unit}${speed}\n`,
+  );
 }
 
 function time(nanoseconds: number): string {

@@ -138,7 +138,9 @@ export class BrokerThread {
   #broker(): RunningBroker {
     if (this.#running !== undefined) return this.#running;
     if (this.#down !== undefined) throw new ServerError('SHUTTING_DOWN', 'The server is going down and starts no more commands.');
-    const running = new RunningBroker(this.#options, { mark: this.#mark, sandboxSlot: this.#sandboxSlot }, (notice) => this.#take(notice, running));
+    const running = new RunningBroker(this.#options, { mark: this.#mark, sandboxSlot: this.#sandboxSlot }, (notice) =>
+      this.#take(notice, running),
+    );
     this.#running = running;
     this.#wasStarted = true;
     void running.ended.then((reason) => this.#ended(reason));

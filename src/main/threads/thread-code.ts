@@ -16,7 +16,7 @@ export class ThreadCode {
   /** For all threads of this process. */
   readonly slots: CodeCache = createCodeCache();
   readonly #store = typeof threadHash === 'undefined' ? undefined : openCodeStore(process.env, threadHash);
-  #timer: NodeJS.Timeout | undefined;
+  #waits = false;
 
   constructor() {
     // V8 takes only code that was compiled under the same flags.
@@ -28,7 +28,10 @@ export class ThreadCode {
   /** `next`, called when a turn has ended; the first time, the code is kept a little later. */
   afterTurn<T>(next: (outcome: T) => void): (outcome: T) => void {
     return (outcome) => {
-      if (this.#store !== undefined) this.#timer ??= setTimeout(() => this.#keep(), keptAfterMs).unref();
+      if (this.#store !== undefined && !this.#waits) {
+        this.#waits = true;
+        setTimeout(() => this.#keep(), keptAfterMs).unref();
+      }
       next(outcome);
     };
   }
