@@ -1,5 +1,6 @@
 /** `dsh-acp grants`: what is listed, and that what is taken back is gone for whoever reads the file. */
-import { existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { runGrants } from '../../../../src/main/cli/grants-command.ts';
@@ -7,7 +8,10 @@ import { parseCommandLine } from '../../../../src/main/cli/parse-command-line.ts
 import { appendGrant, grantsDir, grantsPath, readGrants } from '../../../../src/shared/permission/grants-file.ts';
 
 async function places(t: Test) {
-  const root = realpathSync(t.testdir({ state: {}, one: {}, two: {} }));
+  // Not in the test's own folder, whose name may be longer than what a line shows.
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'dsh-acp-grants-')));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  for (const name of ['state', 'one', 'two']) mkdirSync(join(root, name));
   const state = join(root, 'state');
   const keep = async (workspace: string, answer: 'allow' | 'reject', command: string): Promise<void> => {
     const key = JSON.stringify(['execute', workspace, command]);
