@@ -105,7 +105,9 @@ function isSameProgram(pid: number, parent: number, loosely: boolean): boolean {
 
 function commandLine(pid: number): string[] | undefined {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+    const line = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+    // That of a process which was killed, and waits to be asked how it ended, is empty.
+    return line === '' ? undefined : line.split('\0');
   } catch {
     return undefined; // It ended meanwhile.
   }
