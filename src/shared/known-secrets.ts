@@ -29,7 +29,15 @@ export function sessionSecrets(task: Task): SecretValues {
 
 /** What a client gave a session: variables for its commands, and what its MCP servers are reached with. */
 export function clientSecrets(env: Named = {}, mcpServers: readonly McpServerSpec[] = []): string[] {
-  return [env, ...mcpServers.map((server) => (server.type === 'stdio' ? server.env : server.headers))].flatMap(secretOnes);
+  const named = [env, ...mcpServers.map((server) => (server.type === 'stdio' ? server.env : server.headers))];
+  return [...named.flatMap(secretOnes), ...mcpServers.flatMap((server) => (server.type === 'stdio' ? [] : urlSecrets(server.url)))];
+}
+
+/** The password of an URL, and members of its query under names that look secret. */
+function urlSecrets(text: string): string[] {
+  if (!URL.canParse(text)) return [];
+  const { password, searchParams } = new URL(text);
+  return [password, ...[...searchParams].flatMap(([name, value]) => (isSecretVariable(name, value) ? [value] : []))];
 }
 
 /** What the server itself was set up with. */

@@ -4,7 +4,9 @@
  *
  * What a caller lays over the result is the caller's choice and is not looked at.
  */
+import { environmentSecrets } from '../../shared/environment-secrets.ts';
 import { isSecretVariable } from '../../shared/secret-variables.ts';
+import { SecretValues } from '../../shared/secret-values.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,12 +22,23 @@ const unattended = {
 
 /** The scrubbed environment. `withheld` names more variables to leave out, such as the one that holds the model's key. */
 export function childEnvironment(ambient: Environment, withheld: readonly string[] = []): Record<string, string> {
+  const isSecret = secretsIn(ambient, withheld);
   const result: Record<string, string> = {};
   for (const [name, value] of Object.entries(ambient)) {
-    if (value === undefined || withheld.includes(name) || isSecretVariable(name, value)) continue;
+    if (value === undefined || isSecret(name, value)) continue;
     result[name] = value;
   }
   return Object.assign(result, unattended);
+}
+
+/** A secret may stand a second time, under a plain name or within another value. */
+function secretsIn(ambient: Environment, withheld: readonly string[]): (name: string, value: string) => boolean {
+  const known = new SecretValues(environmentSecrets(ambient, withheld));
+  return (name, value) => withheld.includes(name) || isSecretVariable(name, value) || (known.inText(value) !== value && !isNeeded(name));
+}
+
+function isNeeded(name: string): boolean {
+  return alwaysAllowed.has(name.toUpperCase());
 }
 
 /** Without these hardly any program starts; an allow-list need not name them. */
@@ -41,12 +54,13 @@ export function allowedEnvironment(
   allow: readonly string[],
   withheld: readonly string[] = [],
 ): Record<string, string> {
+  const isSecret = secretsIn(ambient, withheld);
   const result: Record<string, string> = {};
   const prefixes = allow.filter((entry) => entry.endsWith('*')).map((entry) => entry.slice(0, -1));
   for (const [name, value] of Object.entries(ambient)) {
     if (value === undefined) continue;
-    const matches = alwaysAllowed.has(name.toUpperCase()) || prefixes.some((prefix) => name.startsWith(prefix));
-    const passes = allow.includes(name) || (matches && !withheld.includes(name) && !isSecretVariable(name, value));
+    const matches = isNeeded(name) || prefixes.some((prefix) => name.startsWith(prefix));
+    const passes = allow.includes(name) || (matches && !isSecret(name, value));
     if (passes) result[name] = value;
   }
   return Object.assign(result, unattended);

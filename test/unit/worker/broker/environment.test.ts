@@ -115,6 +115,25 @@ t.test('the result is plain, unattended, and free of what was named', async (t) 
   t.same(result, { A: '1', NO_COLOR: '1', TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat', GIT_TERMINAL_PROMPT: '0' });
 });
 
+t.test('a secret that stands a second time, under a plain name or within another value, is withheld with it', async (t) => {
+  const ambient = {
+    PATH: '/opt/tok-12345678/bin',
+    SERVICE_TOKEN: 'tok-12345678',
+    COPY: 'tok-12345678',
+    LINE: 'curl -H tok-12345678',
+    OTHER: 'tok-1234',
+    KEY_FILE: '/keys/main-1234',
+    PLACE: '/keys/main-1234',
+    MODEL: 'named-98765432',
+    AGAIN: 'named-98765432',
+  };
+  const { PATH, OTHER, PLACE, ...rest } = childEnvironment(ambient, ['MODEL']);
+  t.same([PATH, OTHER, PLACE], [ambient.PATH, ambient.OTHER, ambient.PLACE], 'not what all programs need, or what is no secret');
+  t.notMatch(JSON.stringify(rest), /12345678|98765432/);
+  t.notOk('COPY' in allowedEnvironment(ambient, ['C*']));
+  t.match(allowedEnvironment(ambient, ['COPY']), { COPY: 'tok-12345678' }, 'but for what is named');
+});
+
 t.test('an allow-list passes what it names and what programs need, and a secret only under its exact name', async (t) => {
   const ambient = {
     PATH: '/bin',
