@@ -32,6 +32,9 @@ t.setTimeout(110_000);
 
 type Result = EventData['tool/result'];
 
+/** Of the file that is written over and over. */
+const fileSize = 256 * 1024;
+
 const call = (name: string, args: object): PlannedToolCall => ({ name, arguments: JSON.stringify(args) });
 const bash = (command: string): PlannedToolCall => call('bash', { command, description: 'x' });
 
@@ -111,14 +114,14 @@ void faultTest('faults 24, 64, 70, 71, 87 and 89, through the server', async (t,
   await t.test('fault 24: a long log is opened in memory that does not grow with it, while others are served', async (t) => {
     const header = { ...sampleHeader(), cwd };
     const paths = createSessionFile(server.stateDir, header);
-    const { bytes } = growLog(paths, 10 * 1024 * 1024);
+    const { bytes } = growLog(paths, 4 * 1024 * 1024);
     const before = residentMb(server.pid);
     const opened = server.request('session/resume', { sessionId: header.id, cwd, mcpServers: [] });
     t.match(await server.prompt(session, '{"tokens":2}'), { result: { stopReason: 'end_turn' } });
     t.ok((await opened).result);
     t.match(await server.prompt(header.id, 'go on {"tokens":2}'), { result: { stopReason: 'end_turn' } });
     const grown = residentMb(server.pid) - before;
-    t.ok(grown < 100, `grew by ${grown.toFixed(0)} MB for ${(bytes / 1024 / 1024).toFixed(0)}`);
+    t.ok(grown < 60, `grew by ${grown.toFixed(0)} MB for ${(bytes / 1024 / 1024).toFixed(0)}`);
     await server.request('session/close', { sessionId: header.id });
     rmSync(paths.log);
   });
@@ -129,7 +132,7 @@ void faultTest(
   async (t, rig) => {
     const cwd = realpathSync(rig.dir);
     const path = join(cwd, 'big.txt');
-    writeFileSync(path, '0'.repeat(1 << 20));
+    writeFileSync(path, '0'.repeat(fileSize));
     chmodSync(path, 0o640);
     const model = await rig.model();
     const args = ['--base-url', model.baseUrl, '--model', 'bench', '--permission-mode', 'full-access', '--undo', 'off'];
@@ -137,13 +140,14 @@ void faultTest(
     const session = await server.newSession(cwd);
     model.enqueue(
       { tools: [call('read', { file_path: path })] },
-      ...Array.from({ length: 30 }, (_, at) => ({ raw: written(path, String(at % 10)) })),
+      ...Array.from({ length: 10 }, (_, at) => ({ raw: written(path, String(at % 10)) })),
     );
     server.startPrompt(session, 'write');
     const isWritten = ({ params }: Frame): boolean => params?.update?.status === 'completed' && params.update.toolCallId === 'w-3';
     await server.next(isWritten, 'the third file');
     await server.crash();
-    t.match(readFileSync(path, 'utf8'), /^(\d)\1{1048575}$/);
+    t.equal(readFileSync(path, 'utf8').replace(/^(\d)\1*/, '').length, 0, 'of one character');
+    t.equal(statSync(path).size, fileSize);
     t.equal(statSync(path).mode & 0o777, 0o640);
     model.reset();
     const next = await rig.serve({ args });
@@ -152,9 +156,9 @@ void faultTest(
   },
 );
 
-/** The data lines of an answer that writes a megabyte of one character. */
+/** The data lines of an answer that fills the file with one character. */
 function written(file_path: string, character: string): string[] {
-  const args = JSON.stringify({ file_path, content: character.repeat(1 << 20) });
+  const args = JSON.stringify({ file_path, content: character.repeat(fileSize) });
   const made = { index: 0, id: `w-${character}`, type: 'function', function: { name: 'write', arguments: args } };
   return [
     JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [made] } }] }),
