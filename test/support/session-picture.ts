@@ -13,12 +13,6 @@ const newsId = /^mcp-/;
 /** Kinds of updates that are news of a moment, or choices that stand elsewhere. */
 const passing = new Set(['available_commands_update', 'current_mode_update', 'config_option_update', 'notice', 'user_message_chunk']);
 
-interface Part {
-  readonly id: string;
-  /** A message's text; a card in JSON, its members in one order. */
-  readonly shown: string;
-}
-
 export class SessionPicture {
   readonly #screen = new ClientScreen();
   readonly #messages = new Map<string, string>();
