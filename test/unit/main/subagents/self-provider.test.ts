@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import t from 'tap';
 import { SelfProvider, type SelfProviderParts } from '../../../../src/main/subagents/self-provider.ts';
 import { ServerError } from '../../../../src/shared/errors.ts';
@@ -9,14 +10,21 @@ t.test('a session that is not on its thread in time is refused; its slot is free
   const stateDir = t.testdir();
   mkdirSync(sessionsDir(stateDir), { recursive: true });
   const attached: ((error: Error) => void)[] = [];
+  const attaching = new EventEmitter();
   const parts = {
     config: {
       stateDir,
       agentName: 'a',
       agentVersion: '1',
-      session: { subagents: [provider('self', { startTimeoutMs: 60, maxRunning: 1 })] },
+      session: { subagents: [provider('self', { startTimeoutMs: 400, maxRunning: 1 })] },
     },
-    threads: { attach: () => new Promise((_resolve, reject) => attached.push(reject)) },
+    threads: {
+      attach: () =>
+        new Promise((_resolve, reject) => {
+          attached.push(reject);
+          attaching.emit('attach');
+        }),
+    },
     adopt: async () => undefined,
     findSession: () => ({ mode: 'ask', chosen: { choices: {} }, attached: {}, identity: { options: {} } }),
   };
@@ -24,7 +32,7 @@ t.test('a session that is not on its thread in time is refused; its slot is free
   const start = (runId: string) =>
     self.startSubagent({ owner: 'p', runId, provider: 'self', prompt: 'x', cwd: stateDir, depth: 1, spillDir: stateDir });
 
-  t.match(await start('one'), { ok: false, code: 'SUBAGENT_FAILED', message: 'self had no session ready within 60 ms' });
+  t.match(await start('one'), { ok: false, code: 'SUBAGENT_FAILED', message: 'self had no session ready within 400 ms' });
   t.equal(await self.countSubagents('p'), 0);
   t.equal(self.sessionCount, 1, 'it is on its way still');
   t.match(await start('two'), { ok: false, code: 'OVERLOADED' });
@@ -37,8 +45,10 @@ t.test('a session that is not on its thread in time is refused; its slot is free
   await releasing;
   t.equal(self.sessionCount, 0);
 
+  const isAttaching = once(attaching, 'attach');
   const third = start('three');
-  while (attached.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  // Or its end, should it not come so far.
+  await Promise.race([isAttaching, third]);
   attached[1]?.(new ServerError('THREAD_LOST', 'The thread is gone.'));
   t.match(await third, { ok: false, code: 'THREAD_LOST' }, 'the slot was given back');
 });

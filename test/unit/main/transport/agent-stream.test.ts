@@ -597,7 +597,7 @@ t.test("the SDK's own client drives an agent through it", async (t) => {
   t.same(texts, ['selected', 'selected', 'selected']);
 });
 
-t.test('20,000 mutated frames: nothing throws, and no request id is answered twice', async (t) => {
+t.test('6000 mutated frames: nothing throws, and no request id is answered twice', async (t) => {
   t.comment(`TEST_SEED=${testSeed}`);
   const app = badOrderApp([], 0);
   const h = connect(app);
@@ -605,7 +605,7 @@ t.test('20,000 mutated frames: nothing throws, and no request id is answered twi
   await h.until(1);
   const mutation = fc.tuple(fc.nat(400), fc.constantFrom('drop', 'flip', 'insert', 'cut', 'none', 'none', 'none'), fc.nat(255));
   const kinds = fc.constantFrom('prompt', 'cancel', 'response', 'initialize', 'scalar', 'unknown');
-  const samples = fc.sample(fc.tuple(kinds, mutation), { seed: testSeed, numRuns: 20_000 });
+  const samples = fc.sample(fc.tuple(kinds, mutation), { seed: testSeed, numRuns: 6000 });
   let valid = 0;
   for (const [index, [kind, [at, how, byte]]] of samples.entries()) {
     const line = mutate(Buffer.from(JSON.stringify(fuzzMessage(kind, index))), at, how, byte);
