@@ -17,7 +17,9 @@ t.setTimeout(0);
 // A test may wait on nothing but a timer that keeps no process alive; alone, tap's own timer does.
 const alive = setInterval(() => undefined, 1000);
 for (const file of files) {
+  let own;
   await t.test(file, { timeout }, (test) => {
+    own = test;
     runAs(test);
     import(pathToFileURL(join(root, 'build/test', file)).href).then(
       () => test.end(),
@@ -27,5 +29,7 @@ for (const file of files) {
       },
     );
   });
+  // What has failed may go on, or have left something behind: the runner gives the other files a new process.
+  if (!own.passing()) process.exit(1);
 }
 clearInterval(alive);

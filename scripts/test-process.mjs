@@ -72,6 +72,7 @@ function runProcess(files, { niceness, onResult }) {
       killGroup(child);
     };
     let timer = setTimeout(kill, fileTimeoutMs);
+    let finished = false;
     let stderr = '';
     let start = performance.now();
     let failures = 0;
@@ -81,7 +82,7 @@ function runProcess(files, { niceness, onResult }) {
       start = performance.now();
       stderr = '';
       clearTimeout(timer);
-      timer = setTimeout(kill, reader.left.length > 0 ? fileTimeoutMs : endTimeoutMs);
+      if (!finished) timer = setTimeout(kill, reader.left.length > 0 ? fileTimeoutMs : endTimeoutMs);
     });
     let rest = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -92,7 +93,6 @@ function runProcess(files, { niceness, onResult }) {
     child.stderr.setEncoding('utf8').on('data', (text) => {
       stderr = (stderr + text).slice(-stderrLimit);
     });
-    let finished = false;
     const finish = (code, signal, problem) => {
       if (finished) return;
       finished = true;
