@@ -47,7 +47,10 @@ async function openLoop(sessions: readonly LoadSession[], shape: LoadShape, mete
     // A late timer makes a prompt late, and the time by which it is late counts.
     const wait = due - monotonicMs();
     if (wait > 1) await sleep(wait);
-    turns.push(sessions[session]!.turn(meter, shape, due));
+    const turn = sessions[session]!.turn(meter, shape, due);
+    // One that fails before all are sent is looked at with the others.
+    turn.catch(() => undefined);
+    turns.push(turn);
   }
   await Promise.all(turns);
   return monotonicMs() - start;

@@ -148,7 +148,7 @@ export class LoadRig {
         ? await target.agent.request('session/new', where)
         : await target.agent.request('session/resume', { sessionId: storedId, ...where });
     this.#opened.record(performance.now() - start);
-    const session = new LoadSession(target, storedId ?? answer.sessionId, workspace);
+    const session = new LoadSession(target, storedId ?? answer.sessionId, workspace, this.#agent === 'ours');
     this.#sessions.push(session);
     this.#byId.set(session.id, session);
   }
