@@ -35,7 +35,6 @@ async function one(bench: BenchRun, { what, sizes, plan, from, memory: mostMemor
   for (const size of sizes) {
     const { agent, close } = await startTarget('shared', bench.model, { flags });
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await agent.prompt(await agent.newSession(), plan(Math.min(size, 1e5)));
-    const idleMb = agent.rssMb();
     for (let repeat = 0; repeat < repeats; repeat += 1) {
       const id = await agent.newSession();
       const before = agent.cpu.read();
@@ -47,14 +46,14 @@ async function one(bench: BenchRun, { what, sizes, plan, from, memory: mostMemor
       main.add(size, used.main);
       bench.check(reason === 'end_turn' ? 0 : 1, `growth, ${what} of ${size} bytes: stop reason ${reason}`);
     }
-    memory.add(size, agent.rssMb('VmHWM') - idleMb);
+    memory.add(size, agent.rssMb('VmHWM'));
     bench.check(agent.failedCalls, `growth, ${what} of ${size} bytes: failed calls`);
     await close();
   }
   bench.curve(time.curve({ what: `a turn by ${what}`, unit: 'ms', over, most: linear, from }));
   bench.curve(cpu.curve({ what: `CPU of the server by ${what}`, unit: 'ms', over, most: linear, from }));
   bench.curve(main.curve({ what: `main thread by ${what}`, unit: 'ms', over, most: linear, from }));
-  bench.curve(memory.curve({ what: `memory beyond that of an idle server by ${what}`, unit: 'MB', over, most: mostMemory, from }));
+  bench.curve(memory.curve({ what: `greatest memory of the server by ${what}`, unit: 'MB', over, most: mostMemory, from }));
 }
 
 function commandPlan(bytes: number): object {
