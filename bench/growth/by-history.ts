@@ -6,10 +6,13 @@ import { storeSession } from '../load/stored-sessions.ts';
 import { startTarget, type Target } from '../load/targets.ts';
 import type { BenchRun } from '../run.ts';
 import { flat, Samples } from './curve.ts';
-import { repeated, type TurnCost, turnWaves } from './turn-waves.ts';
+import { oneByOne, type TurnCost, turnWaves } from './turn-waves.ts';
 
 const load = { tokens: 5, delayMs: 0 };
-const sessions = 8;
+/**
+ * One after the other: where several ran at once, short turns would share the wakes of the main thread, and long ones would not.
+ */
+const sessions = 4;
 /** Parts of a window, each measured alone: they show the spread. */
 const parts = 5;
 /** No summary is to make a conversation short again. */
@@ -42,7 +45,7 @@ async function lived(bench: BenchRun): Promise<void> {
     let done = 0;
     for (const { from, to } of windows) {
       for (const [target, ids] of [[ours, ourIds] as const, [floor, floorIds] as const]) {
-        const { wrong } = await turnWaves(target.agent, repeated(ids, from - 1 - done), load);
+        const { wrong } = await turnWaves(target.agent, oneByOne(ids, from - 1 - done), load);
         bench.check(wrong, `growth, ${target.name}, turns up to ${from}: texts`);
       }
       await measure(bench, costs, { size: (from + to) / 2, waves: to - from + 1, ours, ourIds, floor, floorIds });
@@ -63,8 +66,8 @@ async function stored(bench: BenchRun): Promise<void> {
     await withBoth(bench, { prepare }, async (ours, floor) => {
       for (const sessionId of ids) await ours.agent.request('session/resume', { sessionId, cwd: process.cwd(), mcpServers: [] });
       const floorIds = await openSessions(floor, turns);
-      await turnWaves(ours.agent, repeated(ids, 2), load);
-      await turnWaves(floor.agent, repeated(floorIds, 2), load);
+      await turnWaves(ours.agent, oneByOne(ids, 2), load);
+      await turnWaves(floor.agent, oneByOne(floorIds, 2), load);
       await measure(bench, costs, { size: turns, waves: 20, ours, ourIds: ids, floor, floorIds });
     });
   }
@@ -84,8 +87,8 @@ interface Window {
 async function measure(bench: BenchRun, costs: Costs, { size, waves, ours, ourIds, floor, floorIds }: Window): Promise<void> {
   for (let part = 0; part < parts; part += 1) {
     const count = Math.floor(waves / parts);
-    const mine = await turnWaves(ours.agent, repeated(ourIds, count), load);
-    const least = await turnWaves(floor.agent, repeated(floorIds, count), load);
+    const mine = await turnWaves(ours.agent, oneByOne(ourIds, count), load);
+    const least = await turnWaves(floor.agent, oneByOne(floorIds, count), load);
     bench.check(mine.wrong + least.wrong, `growth, at turn ${size}: texts`);
     costs.cpu.add(
       size,
@@ -114,7 +117,7 @@ async function withBoth(
   const floor = await startTarget('floor:history', bench.model);
   for (const { agent } of [ours, floor]) {
     const ids = await agent.newSessions(sessions);
-    await turnWaves(agent, repeated(ids, 60), load);
+    await turnWaves(agent, oneByOne(ids, 60), load);
   }
   await work(ours, floor);
   await ours.close();

@@ -34,7 +34,7 @@ export async function turnWaves(agent: AgentProcess, waves: readonly (readonly s
   return { cpuUs: cpuBetween(before, agent.cpu.read(), 1000 / turns), turnMs: times.percentile(50), wrong };
 }
 
-/** The same sessions in each of `count` waves. */
-export function repeated(ids: readonly string[], count: number): (readonly string[])[] {
-  return Array.from({ length: count }, () => ids);
+/** `count` turns of each session, one at a time. */
+export function oneByOne(ids: readonly string[], count: number): (readonly string[])[] {
+  return Array.from({ length: count }, () => ids.map((id) => [id])).flat();
 }

@@ -439,19 +439,20 @@ t.test('servers that do not speak HTTP, or something else than asked', async (t)
 });
 
 t.test('timeouts', async (t) => {
-  const quick = { firstByteTimeoutMs: 60, idleTimeoutMs: 60 };
+  // Long enough that the request has reached the server, on a busy machine, too: one that comes late would take the next test's answer.
+  const quick = { firstByteTimeoutMs: 400, idleTimeoutMs: 400 };
   for (const fault of [{ kind: 'hang' }, { kind: 'stall-before' }, { kind: 'stall-mid', after: 2 }] as const) {
     const started = performance.now();
     const { failure } = await ask({ tokens: 9, fault }, { config: quick });
     t.equal(failure?.code, 'TIMEOUT', fault.kind);
-    t.ok(performance.now() - started < 1000);
+    t.ok(performance.now() - started < 2500);
   }
   await until(t, 'every stream is gone', () => server.activeStreams === 0);
 
   t.test('keep-alive comments extend the wait for the first delta, though not for ever', async (t) => {
-    // Ten times the pause between two comments: on a busy machine one comes late.
-    const heard = { firstByteTimeoutMs: 200, idleTimeoutMs: 200 };
-    const patient = await ask({ tokens: 2, comments: { count: 15, everyMs: 20 } }, { config: heard });
+    // Twenty times the pause between two comments: on a busy machine one comes late.
+    const heard = { firstByteTimeoutMs: 400, idleTimeoutMs: 400 };
+    const patient = await ask({ tokens: 2, comments: { count: 30, everyMs: 20 } }, { config: heard });
     t.equal(patient.text, 'tok0 tok1 ');
     t.match((await ask({ tokens: 2, comments: { count: 1000, everyMs: 20 } }, { config: heard })).failure, {
       code: 'TIMEOUT',
@@ -466,7 +467,7 @@ t.test('timeouts', async (t) => {
   });
 
   t.test('a slow stream is no stall', async (t) => {
-    t.equal((await ask({ tokens: 5, delayMs: 30 }, { config: quick })).finish?.reason, 'stop');
+    t.equal((await ask({ tokens: 25, delayMs: 20 }, { config: quick })).finish?.reason, 'stop');
   });
 });
 
@@ -482,7 +483,7 @@ t.test('abort', async (t) => {
     const started = performance.now();
     waiting.abort();
     t.equal((await pending).failure?.code, 'ABORTED');
-    t.ok(performance.now() - started < 50);
+    t.ok(performance.now() - started < 500);
 
     const middle = new AbortController();
     let seen = 0;
