@@ -23,10 +23,12 @@ export class Heartbeat {
     this.#timer ??= setInterval(() => this.#tick(), heartbeatMs).unref();
   }
 
+  /** Behind the last turn that runs comes one more beat. */
   turnEnded(): void {
     this.#turns -= 1;
-    for (const onBeat of this.#listeners) onBeat();
+    // While others run the next beat comes anyway: a look at all of them for each turn that ends would grow with their number.
     if (this.#turns > 0) return;
+    for (const onBeat of this.#listeners) onBeat();
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
