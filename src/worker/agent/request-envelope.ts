@@ -36,6 +36,8 @@ export function requestEnvelope(context: AgentContext): RequestEnvelope {
 /** What the log's last header has of the instruction files; `undefined` when its system text was made of something else. */
 export function loggedInstructions(context: AgentContext): string | undefined {
   const system = context.history.header?.system;
+  const known = envelopes.get(context);
+  if (known?.system === system) return known?.instructions;
   return system === undefined ? undefined : instructionsIn(system, context.settings.systemPrompt, factsOf(context));
 }
 

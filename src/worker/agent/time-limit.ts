@@ -8,7 +8,8 @@ import type { TurnScope } from './turn-scope.ts';
 export class TimeLimit {
   readonly #context: AgentContext;
   readonly #scope: TurnScope;
-  readonly #closed = new AbortController();
+  /** Made only where there is a limit of time: each turn passes here. */
+  #closed: AbortController | undefined;
 
   constructor(context: AgentContext, scope: TurnScope) {
     this.#context = context;
@@ -16,11 +17,13 @@ export class TimeLimit {
   }
 
   start(): void {
-    if (this.#scope.limits.all.some(isTime)) void this.#watch(this.#closed.signal);
+    if (!this.#scope.limits.all.some(isTime)) return;
+    this.#closed = new AbortController();
+    void this.#watch(this.#closed.signal);
   }
 
   stop(): void {
-    this.#closed.abort('the turn has ended');
+    this.#closed?.abort('the turn has ended');
   }
 
   /** Looks again after each wait: a timer cannot wait for ever, and the clock on the wall may have been set. */

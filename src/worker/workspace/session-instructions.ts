@@ -108,6 +108,8 @@ export class SessionInstructions {
   /** `undefined` when it takes too long, or the turn ends first. */
   async #look(seen: SeenPaths, signal: AbortSignal): Promise<readonly InstructionFile[] | undefined> {
     if (this.#isLate || signal.aborted) return undefined;
+    const known = this.#knownStill(seen);
+    if (known !== undefined) return known;
     let stop: () => void = () => undefined;
     const stopped = new Promise<'late' | 'aborted'>((resolve) => {
       const timer = setTimeout(() => resolve('late'), this.#options.deadlineMs ?? deadlineMs);
@@ -131,13 +133,22 @@ export class SessionInstructions {
   async #lookNow(seen: SeenPaths): Promise<readonly InstructionFile[]> {
     // What follows asks the disk without leaving the thread: only of directories that have answered once.
     if (this.#looked === undefined) await this.#placesAnswer();
-    this.#remembered = seen.remembered;
-    // Those that the model was told of stay, also when the session is attached again and has read nothing yet.
-    const told = this.#told?.files.map(({ path }) => path) ?? [];
-    const found = findInstructions(this.#options, [...new Set([...told, ...seen.paths].map((path) => dirname(path)))]);
+    const found = this.#find(seen);
     const signature = signatureOf(found);
     if (this.#looked?.signature !== signature) this.#looked = { signature, files: await readInstructions(found) };
     return this.#looked.files;
+  }
+
+  /** What was read at an earlier look, where nothing has changed since: nearly always, and nothing has to be waited for. */
+  #knownStill(seen: SeenPaths): readonly InstructionFile[] | undefined {
+    return this.#looked !== undefined && signatureOf(this.#find(seen)) === this.#looked.signature ? this.#looked.files : undefined;
+  }
+
+  #find(seen: SeenPaths): FoundFile[] {
+    this.#remembered = seen.remembered;
+    // Those that the model was told of stay, also when the session is attached again and has read nothing yet.
+    const told = this.#told?.files.map(({ path }) => path) ?? [];
+    return findInstructions(this.#options, [...new Set([...told, ...seen.paths].map((path) => dirname(path)))]);
   }
 
   async #placesAnswer(): Promise<void> {
