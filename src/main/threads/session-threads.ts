@@ -18,9 +18,9 @@ import { Completions } from './completions.ts';
 import { endThreadChildren } from './end-thread-children.ts';
 import { hostBeside } from './host-beside.ts';
 import { LostCalls } from './lost-calls.ts';
-import { spareTaskName } from './placement.ts';
 import { poolOptions } from './pool-options.ts';
 import { type ServerPlace, type SessionPlace, sessionTask } from './session-task.ts';
+import { SpareThreads } from './spare-threads.ts';
 import { ThreadCode } from './thread-code.ts';
 import { ThreadLane } from './thread-lane.ts';
 
@@ -46,6 +46,7 @@ export class SessionThreads {
   readonly #pool: Piscina;
   readonly #workers = new Set<Worker>();
   readonly #exits = new Map<Worker, Promise<void>>();
+  readonly #spares: SpareThreads;
   readonly #lostCalls = new LostCalls();
   /** Sessions that lost their thread and whose processes are still being ended. */
   readonly #clearing = new Map<string, Promise<void>>();
@@ -63,6 +64,7 @@ export class SessionThreads {
   private constructor(parts: SessionThreadsParts, pool: Piscina, code: ThreadCode) {
     this.#parts = parts;
     this.#pool = pool;
+    this.#spares = new SpareThreads({ ...parts, pool, attachedCount: () => this.#attachedCount });
     this.completions = new Completions(code.afterTurn((outcome) => parts.counters.turnEnded(outcome)));
     // A task that ends while the pool is being destroyed surfaces here; without a listener it would end the process.
     pool.on('error', (error: unknown) => parts.diagnostics.log('debug', `thread pool: ${String(error)}`));
@@ -111,8 +113,7 @@ export class SessionThreads {
         this.#clearAfter(place.sessionId);
         return lane.endedForMemory ? { ...how, forMemory: true as const } : how;
       });
-      // Only now: a thread that starts would compete with the attach for the cores.
-      this.#keepSpares();
+      this.#spares.refillSoon();
       return new AttachedSession({ sessionId: place.sessionId, chosen: started.chosen }, lane, port1, departure);
     } catch (error) {
       // Closing the port also ends the task, should piscina start it after all.
@@ -143,6 +144,7 @@ export class SessionThreads {
   /** Ends all threads and fulfils when every one of them has exited. Sessions should have left before. */
   async close(): Promise<void> {
     this.#closing = true;
+    this.#spares.stop();
     this.#trackWorkers();
     const freed = this.#freeSoon([...this.lanes.values()]);
     await this.#pool.destroy();
@@ -151,16 +153,6 @@ export class SessionThreads {
     // What a thread posted last is still on its way then, and closing the port would drop it.
     await Promise.all([...this.lanes.values()].map((lane) => lane.drained));
     for (const lane of this.lanes.values()) lane.close();
-  }
-
-  /** Keeps `spareThreads` free threads ahead, one more task at a time: a no-op that only a free or a new thread may take. */
-  #keepSpares(): void {
-    const { config, diagnostics } = this.#parts;
-    if (config.isolation === 'shared' || config.spareThreads === 0) return;
-    if (this.#attachedCount + config.spareThreads <= this.#pool.threads.length || this.#pool.threads.length >= config.maxThreads) return;
-    this.#pool.run({ spare: true }, { name: spareTaskName }).catch((error: unknown) => {
-      diagnostics.log('debug', `no spare thread: ${String(error)}`);
-    });
   }
 
   /** Counted as one that has a place in the pool. Never rejects. */

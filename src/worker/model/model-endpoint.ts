@@ -6,7 +6,7 @@
  */
 import { Agent as HttpAgent } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
-import { BlockList, isIPv6, type LookupFunction } from 'node:net';
+import { BlockList, type LookupFunction } from 'node:net';
 import { ServerError } from '../../shared/errors.ts';
 
 export interface ModelEndpoint {
@@ -25,7 +25,8 @@ linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
 linkLocal.addSubnet('fe80::', 10, 'ipv6');
 
 function isLinkLocal(address: string): boolean {
-  return linkLocal.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+  // Not by node's isIPv6: its pattern costs each thread three milliseconds to compile.
+  return linkLocal.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
 }
 
 function refuse(expected: string): never {

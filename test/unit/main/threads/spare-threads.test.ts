@@ -1,0 +1,44 @@
+/** Spare threads of a real pool: how many are there once sessions have taken some. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Piscina } from 'piscina';
+import t from 'tap';
+import { placementFor } from '../../../../src/main/threads/placement.ts';
+import { SpareThreads } from '../../../../src/main/threads/spare-threads.ts';
+
+t.test('free threads are started behind those that were taken, up to the most that may be', async (t) => {
+  const filename = join(t.testdir({}), 'entry.cjs');
+  writeFileSync(filename, 'exports.default = () => new Promise(() => undefined); exports.spare = () => undefined;');
+  const maxThreads = 4;
+  const pool = new Piscina({
+    filename,
+    minThreads: 2,
+    maxThreads,
+    concurrentTasksPerWorker: 9,
+    loadBalancer: placementFor('dedicated', maxThreads),
+    atomics: 'disabled',
+  });
+  t.teardown(() => pool.destroy());
+  pool.on('error', () => undefined);
+  // Those of the start are announced in the next microtask.
+  await once(pool, 'workerCreate');
+  let attached = 0;
+  const config = { isolation: 'dedicated', spareThreads: 2, maxThreads } as const;
+  const spares = new SpareThreads({ config, pool, diagnostics: { log: () => undefined } as never, attachedCount: () => attached });
+  const attach = (): void => {
+    attached += 1;
+    pool.run(undefined).catch(() => undefined);
+    spares.refillSoon();
+  };
+  for (const expected of [3, 4]) {
+    const created = once(pool, 'workerCreate');
+    attach();
+    await created;
+    t.equal(pool.threads.length, expected, `${attached} taken, two free`);
+  }
+  attach();
+  attach();
+  spares.stop();
+  t.equal(pool.threads.length, maxThreads);
+});
