@@ -8,8 +8,8 @@ import { placementFor } from '../../../../src/main/threads/placement.ts';
 import { SpareThreads } from '../../../../src/main/threads/spare-threads.ts';
 
 t.test('free threads are started behind those that were taken, up to the most that may be', async (t) => {
-  const filename = join(t.testdir({}), 'entry.cjs');
-  writeFileSync(filename, 'exports.default = () => new Promise(() => undefined); exports.spare = () => undefined;');
+  const filename = join(t.testdir({}), 'entry.mjs');
+  writeFileSync(filename, 'export default () => new Promise(() => undefined); export const spare = () => undefined;');
   const maxThreads = 4;
   const pool = new Piscina({
     filename,
@@ -19,10 +19,13 @@ t.test('free threads are started behind those that were taken, up to the most th
     loadBalancer: placementFor('dedicated', maxThreads),
     atomics: 'disabled',
   });
+  // The pool alone does not keep the process.
+  const alive = setInterval(() => undefined, 1000);
+  t.teardown(() => clearInterval(alive));
   t.teardown(() => pool.destroy());
   pool.on('error', () => undefined);
   // Those of the start are announced in the next microtask.
-  await once(pool, 'workerCreate');
+  await new Promise((resolve) => setImmediate(resolve));
   let attached = 0;
   const config = { isolation: 'dedicated', spareThreads: 2, maxThreads } as const;
   const spares = new SpareThreads({ config, pool, diagnostics: { log: () => undefined } as never, attachedCount: () => attached });
