@@ -24,8 +24,6 @@ t.test('free threads are started behind those that were taken, up to the most th
   t.teardown(() => clearInterval(alive));
   t.teardown(() => pool.destroy());
   pool.on('error', () => undefined);
-  // Those of the start are announced in the next microtask.
-  await new Promise((resolve) => setImmediate(resolve));
   let attached = 0;
   const config = { isolation: 'dedicated', spareThreads: 2, maxThreads } as const;
   const spares = new SpareThreads({ config, pool, diagnostics: { log: () => undefined } as never, attachedCount: () => attached });
@@ -35,9 +33,8 @@ t.test('free threads are started behind those that were taken, up to the most th
     spares.refillSoon();
   };
   for (const expected of [3, 4]) {
-    const created = once(pool, 'workerCreate');
     attach();
-    await created;
+    while (pool.threads.length < expected) await once(pool, 'workerCreate');
     t.equal(pool.threads.length, expected, `${attached} taken, two free`);
   }
   attach();
