@@ -18,6 +18,7 @@ t.test('free threads are started behind those that were taken, up to the most th
     concurrentTasksPerWorker: 9,
     loadBalancer: placementFor('dedicated', maxThreads),
     atomics: 'disabled',
+    idleTimeout: Number.POSITIVE_INFINITY,
   });
   // The pool alone does not keep the process.
   const alive = setInterval(() => undefined, 1000);
