@@ -11,7 +11,7 @@ import type { MainServices } from '../shared/thread-protocol.ts';
 import type { ClientChannel } from './acp/client-channel.ts';
 import type { PermissionChannel } from './acp/permission-channel.ts';
 import type { Diagnostics } from './diagnostics.ts';
-import { laneSlots } from './limiter/lane-slots.ts';
+import { type LaneSlots, laneSlots } from './limiter/lane-slots.ts';
 import { ModelLimiter } from './limiter/model-limiter.ts';
 import { createMemoryGuard, memoryFigures } from './memory/create-memory-guard.ts';
 import type { MemoryGuard } from './memory/memory-guard.ts';
@@ -50,6 +50,7 @@ interface StartedParts {
   readonly threads: SessionThreads;
   readonly broker: BrokerThread;
   readonly limiter: ModelLimiter;
+  readonly slots: WeakMap<ThreadLane, LaneSlots>;
   readonly telemetry: Telemetry;
   readonly serverNonce: string;
   readonly sizes: SessionSizes;
@@ -71,6 +72,7 @@ export class Runtime {
     const serverNonce = randomUUID();
     const limiter = new ModelLimiter(config.limiter);
     const sizes = new SessionSizes();
+    const slots = new WeakMap<ThreadLane, LaneSlots>();
     const telemetry = new Telemetry({
       config,
       diagnostics,
@@ -98,17 +100,20 @@ export class Runtime {
       sandboxSlot: () => broker.openSandboxSlot(),
       writer: parts.writer,
       diagnostics,
-      services: (lane) =>
-        servicesFor(lane, {
+      services: (lane) => {
+        const ofLane = laneSlots(limiter, lane.drained);
+        slots.set(lane, ofLane);
+        return servicesFor(lane, {
           permissions,
           clientChannel,
           diagnostics,
-          limiter,
+          slots: ofLane.services,
           telemetry,
           sizes,
           self: () => runtime.#self,
           sessions: () => runtime.sessions,
-        }),
+        });
+      },
       counters: telemetry.counters,
       connectBroker: (port) => broker.connect(port),
       onLeft: (sessionId) => {
@@ -123,12 +128,12 @@ export class Runtime {
         await Promise.all([broker.releaseOwner(sessionId), runtime.#self.releaseOwner(sessionId)]);
       },
     });
-    const runtime = new Runtime(parts, { threads, broker, limiter, telemetry, serverNonce, sizes });
+    const runtime = new Runtime(parts, { threads, broker, limiter, slots, telemetry, serverNonce, sizes });
     await telemetry.start(() => runtime.sessions.status());
     return runtime;
   }
 
-  private constructor(parts: RuntimeParts, { threads, broker, limiter, telemetry, serverNonce, sizes }: StartedParts) {
+  private constructor(parts: RuntimeParts, { threads, broker, limiter, slots, telemetry, serverNonce, sizes }: StartedParts) {
     const { config, diagnostics } = parts;
     this.#parts = parts;
     this.#threads = threads;
@@ -145,6 +150,10 @@ export class Runtime {
       config,
       threads,
       turns,
+      // The built-in models have no provider that anybody could overload.
+      ...(config.session.model.kind === 'openai-compatible'
+        ? { slotAhead: (lane: ThreadLane, ...asked: Parameters<LaneSlots['ahead']>) => slots.get(lane)?.ahead(...asked) }
+        : {}),
       counters: telemetry.counters,
       figures: () => ({
         ...telemetry.figures(),
@@ -188,7 +197,7 @@ interface ServiceParts {
   readonly permissions: PermissionChannel;
   readonly clientChannel: ClientChannel;
   readonly diagnostics: Diagnostics;
-  readonly limiter: ModelLimiter;
+  readonly slots: LaneSlots['services'];
   readonly telemetry: Telemetry;
   /** Threads start before it is made, and ask nothing before that. */
   readonly self: () => SelfProvider;
@@ -197,9 +206,9 @@ interface ServiceParts {
 }
 
 function servicesFor(lane: ThreadLane, parts: ServiceParts): MainServices {
-  const { permissions, clientChannel, diagnostics, limiter, telemetry, self, sessions, sizes } = parts;
+  const { permissions, clientChannel, diagnostics, slots, telemetry, self, sessions, sizes } = parts;
   return {
-    ...laneSlots(limiter, lane.drained),
+    ...slots,
     ...subagentServices(self),
     requestPermission: async (request) => {
       const decided = self().decide(request);

@@ -1,6 +1,7 @@
 /**
  * Places at a model provider. Limits are per account and threads cannot see each other, so main keeps one limiter per
- * provider key for the whole process, and a thread asks it before every model call.
+ * provider key for the whole process, and a thread asks it before every model call. Where there is room, the place for a turn's
+ * first call comes with the prompt and costs no question.
  */
 
 export interface ModelSlotRequest {
@@ -24,7 +25,9 @@ export type ModelSlotReport =
   /** 429, 503 and the like. `retryAfterMs` holds back every call of this provider, not just the one that heard it. */
   | { readonly outcome: 'overloaded'; readonly retryAfterMs?: number }
   /** Any other end; says nothing about load. */
-  | { readonly outcome: 'other' };
+  | { readonly outcome: 'other' }
+  /** There was no call. */
+  | { readonly outcome: 'unused' };
 
 /** A place given back. */
 export interface SlotRelease {
@@ -50,7 +53,7 @@ export interface LimiterStatus {
   readonly waiting: number;
   /** Milliseconds until the provider may be asked again; `0` when it may be now. */
   readonly pausedMs: number;
-  /** Calls that got a place since the start. */
+  /** Calls that were made with a place since the start, those that run included. */
   readonly calls: number;
   /** Of these, the ones that the provider refused as too many. */
   readonly overloads: number;

@@ -9,14 +9,11 @@
 const longestCommand = 8_192;
 const program = /^[A-Za-z0-9_./][A-Za-z0-9_./:@+-]*$/;
 const bareWord = /^[A-Za-z0-9_./=:@%+,-]+$/;
-/** The same with spaces, and letters of any script; a shell takes nothing in it for its own. */
-const quotedText = String.raw`[\p{L}\p{M}\p{N}_./=:@%+, -]+`;
-const word = new RegExp(`(?:'(${quotedText})'|"(${quotedText})"|([^ '"]+))(?: |$)`, 'uy');
-
 /** The words of the command, quotes taken off; `undefined` when it is anything but plain. */
 export function plainArgv(command: string): readonly string[] | undefined {
   if (command === '' || command.length > longestCommand || command.endsWith(' ')) return undefined;
   const words: string[] = [];
+  const word = eachWord();
   word.lastIndex = 0;
   while (word.lastIndex < command.length) {
     const found = word.exec(command);
@@ -27,6 +24,15 @@ export function plainArgv(command: string): readonly string[] | undefined {
     words.push(bare ?? found[1] ?? found[2] ?? '');
   }
   return words;
+}
+
+let pattern: RegExp | undefined;
+
+/** Made when it is first used: the classes of Unicode take a third of a millisecond of a start. */
+function eachWord(): RegExp {
+  // Between quotes also spaces, and letters of any script; a shell takes nothing in it for its own.
+  const quotedText = String.raw`[\p{L}\p{M}\p{N}_./=:@%+, -]+`;
+  return (pattern ??= new RegExp(`(?:'(${quotedText})'|"(${quotedText})"|([^ '"]+))(?: |$)`, 'uy'));
 }
 
 /**

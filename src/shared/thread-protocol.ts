@@ -14,7 +14,7 @@ import type { SessionSettings } from './config.ts';
 import type { JsonValue, WireError } from './errors.ts';
 import type { BudgetName, PermissionMode, PromptBlock, TurnUsage } from './events.ts';
 import type { McpServerSpec } from './mcp-protocol.ts';
-import type { ModelSlotServices, SlotRelease } from './model-slots.ts';
+import type { ModelSlot, ModelSlotServices, SlotRelease } from './model-slots.ts';
 import type { Chosen, SessionChoices } from './session-choices.ts';
 import type { Budget, PromptOptions, SessionOptions } from './session-options.ts';
 import type { SandboxSettings } from './sandbox.ts';
@@ -178,8 +178,12 @@ export type LoadOutcome = { readonly ok: true; readonly chosen: Chosen } | { rea
 
 /** What main calls on an attached session. */
 export interface SessionApi {
-  /** Starts a turn. Fulfils once accepted; the end comes as a completion. One turn at a time: main keeps the queue. */
-  prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void>;
+  /**
+   * Starts a turn. Fulfils once accepted; the end comes as a completion. One turn at a time: main keeps the queue.
+   *
+   * @param slot for the first call of the model; what does not take it gives it back, where this fulfils
+   */
+  prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions, slot?: ModelSlot): Promise<void>;
   /**
    * Puts a message into the turn of `requestId` at its next step. `messageId` names it in the log.
    *

@@ -28,8 +28,8 @@ interface SessionList {
   files: readonly CommandFile[];
   /** Whose result this session has had. */
   search?: Search;
-  /** The line as it was sent last; empty before the first. */
-  sent: string;
+  /** The files of the list that was sent last. */
+  sent?: readonly CommandFile[];
   prompted: boolean;
   searching: boolean;
 }
@@ -82,7 +82,7 @@ export class CommandLists {
     list.search = this.#searchFor(list, { cwd: session.identity.cwd, userDirectory: session.settings.userCommands });
     list.files = await list.search.files;
     list.searching = false;
-    if (lineOf(session, list.files) !== list.sent && this.#parts.isOpen(session)) this.#send(session);
+    if (!isSame(list.files, list.sent) && this.#parts.isOpen(session)) this.#send(session);
   }
 
   /** A prompt finds what was there before it, however soon it comes after the session's last one. */
@@ -99,18 +99,27 @@ export class CommandLists {
 
   #send(session: ListedSession): void {
     const list = this.#listOf(session);
-    list.sent = lineOf(session, list.files);
-    this.#parts.write(list.sent);
+    list.sent = list.files;
+    this.#parts.write(lineOf(session, list.files));
   }
 
   #listOf(session: ListedSession): SessionList {
     let list = this.#lists.get(session);
     if (list === undefined) {
-      list = { files: [], sent: '', prompted: false, searching: false };
+      list = { files: [], prompted: false, searching: false };
       this.#lists.set(session, list);
     }
     return list;
   }
+}
+
+/** Whether a client would be shown the same. */
+function isSame(files: readonly CommandFile[], sent: readonly CommandFile[] | undefined): boolean {
+  if (files.length !== sent?.length) return false;
+  return files.every(({ name, description, hint }, at) => {
+    const other = sent[at];
+    return name === other?.name && description === other.description && hint === other.hint;
+  });
 }
 
 function lineOf({ identity }: ListedSession, files: readonly CommandFile[]): string {

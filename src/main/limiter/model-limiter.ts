@@ -62,6 +62,7 @@ export class ModelLimiter {
   readonly #leases = new Map<number, Lease>();
   #waiting = 0;
   #lastLease = 0;
+  #unused = 0;
   #overloads = 0;
   #closed = false;
 
@@ -86,30 +87,24 @@ export class ModelLimiter {
    */
   acquire(owner: SlotOwner, request: ModelSlotRequest): Promise<ModelSlot> {
     if (this.#closed) return Promise.reject(shuttingDown());
-    const priority = withinBounds(request.priority);
-    const waits = this.#queue.isPaused || this.#queue.size > 0 || this.#queue.pending >= this.#queue.concurrency;
-    return new Promise((grant, refuse) => {
-      const asked: Asked = {
-        owner,
-        request,
-        at: this.#clock.now(),
-        position: waits ? this.#order.countFrom(priority) + 1 : 0,
-        // Who finds a free place is never in the queue, and most do: an AbortController costs more than all the rest.
-        leaveQueue: waits ? new AbortController() : undefined,
-        grant,
-        refuse,
-      };
-      this.#remember(asked);
-      const signal = asked.leaveQueue?.signal;
-      const options = { priority, sessionId: request.sessionId, since: asked.at, ...(signal && { signal }) };
-      this.#queue.add(() => this.#hold(asked), options).catch(ignore);
-    });
+    return new Promise((grant, refuse) => this.#enqueue(owner, request, grant, refuse));
+  }
+
+  /** A lease at once, or `undefined` where one would have to wait for it. */
+  acquireNow(owner: SlotOwner, request: ModelSlotRequest): ModelSlot | undefined {
+    if (this.#closed || this.#isFull || this.#pause.delayMs() > 0) return undefined;
+    let slot: ModelSlot | undefined;
+    const asked = this.#enqueue(owner, request, (granted) => (slot = granted), ignore);
+    // p-queue starts a task for which there is room within add(); what did not start must not start later, for nobody.
+    if (slot === undefined) this.#drop(asked, new ServerError('REQUEST_CANCELLED', 'There was no place at the model just now.'));
+    return slot;
   }
 
   /** Gives a place back; a lease that is not (or no longer) the owner's is left alone. */
   release(owner: SlotOwner, leaseId: number, report: ModelSlotReport): void {
     const lease = this.#leases.get(leaseId);
     if (lease?.owner !== owner) return;
+    if (report.outcome === 'unused') this.#unused += 1;
     this.#learn(leaseId, report);
     this.#leases.delete(leaseId);
     lease.free();
@@ -141,7 +136,7 @@ export class ModelLimiter {
       running: this.#leases.size,
       waiting: this.#waiting,
       pausedMs: Math.ceil(this.#pause.leftMs),
-      calls: this.#lastLease,
+      calls: this.#lastLease - this.#unused,
       overloads: this.#overloads,
       queue: this.#waitingCalls(),
     };
@@ -162,6 +157,30 @@ export class ModelLimiter {
     this.#closed = true;
     this.#pause.stop();
     for (const ofOwner of this.#asked.values()) for (const asked of ofOwner.values()) this.#drop(asked, shuttingDown());
+  }
+
+  get #isFull(): boolean {
+    return this.#queue.isPaused || this.#queue.size > 0 || this.#queue.pending >= this.#queue.concurrency;
+  }
+
+  #enqueue(owner: SlotOwner, request: ModelSlotRequest, grant: Asked['grant'], refuse: Asked['refuse']): Asked {
+    const priority = withinBounds(request.priority);
+    const waits = this.#isFull;
+    const asked: Asked = {
+      owner,
+      request,
+      at: this.#clock.now(),
+      position: waits ? this.#order.countFrom(priority) + 1 : 0,
+      // Who finds a free place is never in the queue, and most do: an AbortController costs more than all the rest.
+      leaveQueue: waits ? new AbortController() : undefined,
+      grant,
+      refuse,
+    };
+    this.#remember(asked);
+    const signal = asked.leaveQueue?.signal;
+    const options = { priority, sessionId: request.sessionId, since: asked.at, ...(signal && { signal }) };
+    this.#queue.add(() => this.#hold(asked), options).catch(ignore);
+    return asked;
   }
 
   /** Runs as a task of the queue: the place is taken until the promise fulfils. */
@@ -194,7 +213,7 @@ export class ModelLimiter {
   }
 
   #learn(leaseId: number, report: ModelSlotReport): void {
-    if (report.outcome === 'other') return;
+    if (report.outcome === 'other' || report.outcome === 'unused') return;
     if (report.outcome === 'ok') {
       this.#limit.succeeded(this.#leases.size);
     } else {

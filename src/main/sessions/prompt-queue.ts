@@ -17,7 +17,7 @@ import type { SessionParts } from './session-parts.ts';
 /** Requests that may wait for one prompt. */
 const mostWaiters = 100;
 
-export interface PromptQueueParts extends Pick<SessionParts, 'config' | 'threads' | 'admission' | 'turns' | 'counters'> {
+export interface PromptQueueParts extends Pick<SessionParts, 'config' | 'threads' | 'admission' | 'turns' | 'counters' | 'slotAhead'> {
   readonly sessionId: string;
   /** Where the session is now, if it is on a thread. */
   readonly attached: () => AttachedSession | undefined;
@@ -185,7 +185,7 @@ export class PromptQueue {
     prompt.begin(requestId);
     this.#parts.turns.started(attached.lane);
     try {
-      await attached.call((api) => api.prompt(requestId, prompt.content, prompt.options));
+      await this.#send(prompt, requestId, attached);
       const outcome = await Promise.race([end, attached.departure]);
       if ('kind' in outcome) settleDeparted(prompt, outcome);
       else if (outcome.ok) prompt.settle(outcome);
@@ -194,6 +194,17 @@ export class PromptQueue {
       prompt.unwound = true;
       completions.forget(requestId);
       this.#parts.turns.ended(attached.lane);
+    }
+  }
+
+  async #send({ content, options }: PendingPrompt, requestId: number, attached: AttachedSession): Promise<void> {
+    const sent = this.#parts.slotAhead?.(attached.lane, this.#parts.sessionId, options.priority ?? 0);
+    try {
+      await attached.call((api) => api.prompt(requestId, content, options, sent?.slot));
+      if (attached.departed !== undefined) sent?.giveBack();
+    } catch (error) {
+      sent?.giveBack();
+      throw error;
     }
   }
 }

@@ -7,11 +7,13 @@ import type { SessionPaths } from '../../shared/log/session-paths.ts';
 import type { SessionChoices } from '../../shared/session-choices.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ClientTraits } from '../../shared/thread-protocol.ts';
+import type { SentSlot } from '../limiter/lane-slots.ts';
 import type { ServerCounters } from '../telemetry/server-counters.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
 import type { McpHold } from '../threads/mcp-hold.ts';
 import type { SessionWorkspace } from '../threads/session-task.ts';
 import type { SessionThreads } from '../threads/session-threads.ts';
+import type { ThreadLane } from '../threads/thread-lane.ts';
 import type { Admission } from './admission.ts';
 import type { ServerFigures } from './server-status.ts';
 import type { Session } from './session.ts';
@@ -24,6 +26,11 @@ export interface SessionParts {
   readonly admission: Admission;
   readonly turns: TurnWatch;
   readonly counters: ServerCounters;
+  /**
+   * A place at the model to send along with a prompt, where one is free; absent where no model needs one. Not for a session with
+   * MCP servers: its turn may wait for them before it asks the model, and must hold no place meanwhile.
+   */
+  readonly slotAhead?: ((lane: ThreadLane, sessionId: string, priority: number) => SentSlot | undefined) | undefined;
   /** What `_status` says beside sessions. */
   readonly figures: () => ServerFigures;
   /**

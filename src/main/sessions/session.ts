@@ -199,6 +199,7 @@ export class Session {
     const queue = new PromptQueue({
       ...this.#parts,
       sessionId: this.identity.id,
+      slotAhead: this.identity.workspace?.mcpServers === undefined ? this.#parts.slotAhead : undefined,
       attached: () => this.#attached,
       attach: () => this.#attach(),
       onEnded: () => {

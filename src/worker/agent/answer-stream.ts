@@ -23,8 +23,6 @@ export interface PartialAnswer {
 
 /** An answer longer than this is cut, and counts as one that ran out of tokens. In characters. */
 const longestAnswer = 8 * 1024 * 1024;
-/** A reason of its own spares the error, stack and all, that an abort without one builds. */
-const stopped = 'stopped';
 
 export class AnswerStream {
   readonly #context: AgentContext;
@@ -32,8 +30,6 @@ export class AnswerStream {
   readonly #question: ModelQuestion;
   readonly #messageId: string;
   readonly #names: CallNames;
-  /** Aborts with the turn, or when the answer grows too long. */
-  readonly #stop = new AbortController();
   readonly #letGo: () => void;
   #tooLong = false;
   readonly #text = new TextBuffer();
@@ -67,11 +63,8 @@ export class AnswerStream {
   }
 
   async #settle(): Promise<ModelFinish | Error> {
-    const { signal } = this.#stop;
+    const { signal } = this.#scope;
     const { model, sleep } = this.#context;
-    const stop = (): void => this.#stop.abort(stopped);
-    if (this.#scope.signal.aborted) stop();
-    else this.#scope.signal.addEventListener('abort', stop, { once: true });
     const options = { signal, whenWritable: () => this.#context.whenWritable(signal) };
     try {
       const answer = model.stream(this.#question.request, (event) => this.#take(event), options);
@@ -79,8 +72,6 @@ export class AnswerStream {
       return settled === abandoned ? new ModelFailure('ABORTED', 'The model did not stop when it was asked to.') : settled;
     } catch (error) {
       return error instanceof Error ? error : new Error('The model adapter failed.', { cause: error });
-    } finally {
-      this.#scope.signal.removeEventListener('abort', stop);
     }
   }
 
@@ -96,7 +87,8 @@ export class AnswerStream {
     if (this.#question.shown) this.#show(event.type, event.text);
     if (this.#text.length + this.#reasoning.length <= longestAnswer) return;
     this.#tooLong = true;
-    this.#stop.abort(stopped);
+    // A sink that throws ends the call; what it throws is not looked at.
+    throw new Error('the answer is too long');
   }
 
   /** Where nobody looks nothing is shown, so no id is taken either. */

@@ -6,10 +6,13 @@
 import type { ModelSlot, ModelSlotReport, ModelSlotServices } from '../../shared/model-slots.ts';
 import type { ModelConfig } from '../../shared/config.ts';
 import { type ModelSlotLease, type ModelSlots, openSlots } from '../agent/model-slots.ts';
+import type { SlotAhead } from './slot-ahead.ts';
 
 export interface SessionSlotsParts {
   readonly sessionId: string;
   readonly main: Pick<ModelSlotServices, 'acquireModelSlot' | 'withdrawModelSlot'>;
+  /** What came with the prompt. */
+  readonly ahead?: SlotAhead;
   /** Gives a lease back, soon. */
   readonly release: (leaseId: number, report: ModelSlotReport) => void;
 }
@@ -30,6 +33,8 @@ export class SessionSlots implements ModelSlots {
   /** @throws ServerError SHUTTING_DOWN; THREAD_LOST when main is gone */
   acquire(priority: number, signal: AbortSignal): Promise<ModelSlotLease | undefined> {
     if (signal.aborted) return Promise.resolve(undefined);
+    const given = this.#parts.ahead?.take();
+    if (given !== undefined) return Promise.resolve(this.#leaseOf(given));
     const { sessionId, main } = this.#parts;
     this.#requests += 1;
     const requestKey = String(this.#requests);

@@ -1,10 +1,9 @@
-/**
- * A session while it is on this thread: its agent, its log and its view, behind the calls that main makes.
- */
+/** A session while it is on this thread: its agent, its log and its view, behind the calls that main makes. */
 import { ServerError, toWireError } from '../../shared/errors.ts';
 import type { LogEvent, PermissionMode, PromptBlock } from '../../shared/events.ts';
 import { sessionSecrets } from '../../shared/known-secrets.ts';
 import { keepToolSchemas } from '../../shared/log/tool-schemas.ts';
+import type { ModelSlot } from '../../shared/model-slots.ts';
 import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
 import type { RewindMade, RewindRequest } from '../../shared/undo-protocol.ts';
@@ -12,6 +11,7 @@ import type { ChoiceMade, SessionApi, SessionTask, SteerOutcome, TurnOutcome } f
 import type { ReactLoopAgent } from '../agent/react-loop-agent.ts';
 import { type SessionTools, sessionTools } from '../agent/session-tools.ts';
 import type { TurnEnd } from '../agent/turn.ts';
+import { SlotAhead } from '../model-slots/slot-ahead.ts';
 import type { CommandRunner } from '../commands/command-runner.ts';
 import { withPaths } from '../commands/prompt-links.ts';
 import type { EventLog } from '../log/event-log.ts';
@@ -20,6 +20,7 @@ import type { SessionPermissions } from '../permission/session-permissions.ts';
 import { tracerFor, type TurnTracer } from '../telemetry/turn-tracer.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import { toolRegistryFor } from '../tools/all-tools.ts';
+import type { AttachedHooks } from './attached-hooks.ts';
 import { createCommandRunner } from './create-command-runner.ts';
 import { createSessionAgent } from './create-session-agent.ts';
 import { createSessionPermissions } from './create-session-permissions.ts';
@@ -42,20 +43,13 @@ import { storedTurn } from './stored-turn.ts';
 import type { ThreadContext } from './thread-context.ts';
 import { turnOutcome } from './turn-outcome.ts';
 
-export interface AttachedAgentHooks {
-  /** Called when a turn has ended. */
-  readonly afterTurn?: () => void;
-  /** Puts one more session on this thread; fulfils when it has left. */
-  readonly host?: (task: SessionTask) => Promise<void>;
-}
-
 export class AttachedAgent implements SessionApi {
   /** Fulfils when the session has left the thread. */
   readonly left: Promise<void>;
   readonly endForMemory: SessionApi['endForMemory'];
   readonly #task: SessionTask;
   readonly #thread: ThreadContext;
-  readonly #hooks: AttachedAgentHooks;
+  readonly #hooks: AttachedHooks;
   readonly #tools: SessionTools;
   readonly #mcp: SessionMcpServers;
   readonly #view: SessionView;
@@ -71,11 +65,12 @@ export class AttachedAgent implements SessionApi {
   readonly #titles: SessionTitles;
   readonly #learn: (event: LogEvent) => void;
   readonly #tracer: TurnTracer | undefined;
+  readonly #slotAhead: SlotAhead;
   #runningId: number | undefined;
   #leaving: Promise<void> | undefined;
   #reportLeft: () => void = () => undefined;
 
-  constructor(task: SessionTask, thread: ThreadContext, hooks: AttachedAgentHooks = {}) {
+  constructor(task: SessionTask, thread: ThreadContext, hooks: AttachedHooks = {}) {
     this.#task = task;
     this.#thread = thread;
     this.#hooks = hooks;
@@ -121,7 +116,9 @@ export class AttachedAgent implements SessionApi {
     });
     const watched = watchMemory(task, thread, { left: this.left, agent: () => this.#agent });
     this.endForMemory = watched.end;
+    this.#slotAhead = new SlotAhead((leaseId, report) => thread.outbox.release({ leaseId, report }));
     this.#agent = createSessionAgent(task, thread, {
+      slotAhead: this.#slotAhead,
       memory: watched.memory,
       undo: this.#undo,
       tools: this.#tools,
@@ -184,7 +181,7 @@ export class AttachedAgent implements SessionApi {
     noteSharing(this.#task, this.#thread);
   }
 
-  async prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions): Promise<void> {
+  async prompt(requestId: number, content: readonly PromptBlock[], options: PromptOptions, slot?: ModelSlot): Promise<void> {
     if (this.#leaving !== undefined) throw new ServerError('SHUTTING_DOWN', 'The session is leaving its thread.');
     const stored = storedTurn(options.key, {
       keyedTurns: this.#keyedTurns,
@@ -193,6 +190,7 @@ export class AttachedAgent implements SessionApi {
     });
     // Sent again with its key it is answered, and not said twice either.
     if (stored === undefined) this.#said.refuseKnown(options.messageId);
+    this.#slotAhead.offer(slot);
     this.#thread.heartbeat.turnStarted();
     if (stored !== undefined) {
       void stored.then((outcome) => this.#answer(requestId, outcome));
@@ -294,6 +292,7 @@ export class AttachedAgent implements SessionApi {
   }
 
   #answer(requestId: number, outcome: TurnOutcome): void {
+    this.#slotAhead.giveBack();
     this.#thread.outbox.complete({ kind: 'turn', sessionId: this.#task.sessionId, requestId, outcome });
     this.#thread.heartbeat.turnEnded();
   }

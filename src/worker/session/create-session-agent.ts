@@ -12,6 +12,7 @@ import type { SessionMemory } from '../memory/session-memory.ts';
 import type { ModelAdapter } from '../model/model-adapter.ts';
 import { nextDelay } from '../model/retry-policy.ts';
 import { slotsFor } from '../model-slots/session-slots.ts';
+import type { SlotAhead } from '../model-slots/slot-ahead.ts';
 import type { SessionPermissions } from '../permission/session-permissions.ts';
 import type { SubagentRuns } from '../subagents/subagent-runs.ts';
 import type { SessionChoosing } from './session-choosing.ts';
@@ -35,6 +36,7 @@ export interface SessionAgentParts {
   readonly choosing: SessionChoosing;
   readonly undo: SessionUndo;
   readonly memory: SessionMemory;
+  readonly slotAhead: SlotAhead;
 }
 
 export function createSessionAgent(task: SessionTask, thread: ThreadContext, parts: SessionAgentParts): ReactLoopAgent {
@@ -81,6 +83,7 @@ export function createSessionAgent(task: SessionTask, thread: ThreadContext, par
     modelSlots: slotsFor(settings.model, {
       sessionId,
       main,
+      ahead: parts.slotAhead,
       release: (leaseId, report) => outbox.release({ leaseId, report }),
     }),
     random: Math.random,

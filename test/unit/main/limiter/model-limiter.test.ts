@@ -299,7 +299,7 @@ t.test('a thread that is gone gives back what it holds and asks for nothing more
   const rig = new Rig({ maxConcurrency: 3, slowStart: 3 });
   let die = (): void => undefined;
   const gone = new Promise<void>((resolve) => (die = resolve));
-  const lane = laneSlots(rig.limiter, gone);
+  const { services: lane, ahead } = laneSlots(rig.limiter, gone);
   const asked = ['x', 'y'].map((sessionId) => lane.acquireModelSlot({ sessionId, requestKey: '1', priority: 0 }));
   await Promise.all(asked);
   rig.ask('a');
@@ -312,7 +312,30 @@ t.test('a thread that is gone gives back what it holds and asks for nothing more
   await settled();
   t.equal(rig.order, 'a b c');
   await t.rejects(lane.acquireModelSlot({ sessionId: 'x', requestKey: '2', priority: 0 }), { code: 'THREAD_LOST' });
-  t.match(rig.limiter.status(), { running: 3, waiting: 0 });
+  await rig.release('a');
+  t.equal(ahead('x', 0), undefined, 'nothing is sent along to it');
+  t.match(rig.limiter.status(), { running: 2, waiting: 0 });
+});
+
+t.test('a place is sent along with a prompt only where nobody has to wait for it', async (t) => {
+  const rig = new Rig({ maxConcurrency: 2, slowStart: 2 });
+  const lane = laneSlots(rig.limiter, new Promise(() => undefined));
+  const first = lane.ahead('a', 0);
+  t.match(first?.slot, { position: 0, waitedMs: 0 });
+  t.ok(lane.ahead('b', 0));
+  t.equal(lane.ahead('c', 0), undefined, 'all are taken');
+  rig.ask('d');
+  await settled();
+  t.match(rig.limiter.status(), { running: 2, waiting: 1, calls: 2 });
+  first?.giveBack();
+  first?.giveBack();
+  await settled();
+  t.equal(rig.order, 'd', 'what was not used goes to who waits');
+  t.match(rig.limiter.status(), { running: 2, waiting: 0, calls: 2 }, 'and counts as no call');
+  await rig.release('d', { outcome: 'overloaded', retryAfterMs: 100 });
+  t.equal(lane.ahead('e', 0), undefined, 'nor in a pause');
+  rig.limiter.close();
+  t.equal(lane.ahead('f', 0), undefined);
 });
 
 t.test('a session that leaves its thread leaves no lease behind', async (t) => {

@@ -5,6 +5,7 @@ import type { ModelSlot, ModelSlotRequest, SlotRelease } from '../../../../src/s
 import type { DataBatch } from '../../../../src/shared/thread-protocol.ts';
 import { openSlots } from '../../../../src/worker/agent/model-slots.ts';
 import { SessionSlots, slotsFor } from '../../../../src/worker/model-slots/session-slots.ts';
+import { SlotAhead } from '../../../../src/worker/model-slots/slot-ahead.ts';
 import { ThreadOutbox } from '../../../../src/worker/outbox/thread-outbox.ts';
 
 class Rig {
@@ -41,6 +42,29 @@ t.test('a lease says how it was had, and is given back once with how the call en
   lease?.release({ outcome: 'other' });
   t.same(rig.released, [{ leaseId: 40, report: { outcome: 'ok' } }]);
   t.same(rig.withdrawn, []);
+});
+
+t.test('a place that came with the prompt is taken by the first call, and given back where there is none', async (t) => {
+  const rig = new Rig();
+  const ahead = new SlotAhead(rig.parts.release);
+  const slots = new SessionSlots({ ...rig.parts, ahead });
+  ahead.offer({ leaseId: 50, waitedMs: 0, position: 0 });
+  const lease = await slots.acquire(0, new AbortController().signal);
+  ahead.giveBack();
+  t.same(rig.released, [], 'who took it has it');
+  lease?.release({ outcome: 'ok' });
+  void slots.acquire(0, new AbortController().signal);
+  t.equal(rig.asked.length, 1, 'the next call asks main');
+  ahead.offer({ leaseId: 51, waitedMs: 0, position: 0 });
+  ahead.offer({ leaseId: 52, waitedMs: 0, position: 0 });
+  t.equal(await slots.acquire(0, AbortSignal.abort()), undefined);
+  ahead.giveBack();
+  ahead.giveBack();
+  t.same(rig.released, [
+    { leaseId: 50, report: { outcome: 'ok' } },
+    { leaseId: 51, report: { outcome: 'unused' } },
+    { leaseId: 52, report: { outcome: 'unused' } },
+  ]);
 });
 
 t.test('a turn that ends while it waits is told at once, and a grant that was on its way is given back', async (t) => {
