@@ -71,7 +71,8 @@ export class CommandLists {
     const list = this.#listOf(session);
     if (!list.prompted) this.#send(session);
     list.prompted = true;
-    void this.#refresh(session);
+    // The prompt first: the looking costs main a part of a millisecond.
+    setImmediate(() => void this.#refresh(session));
   }
 
   /** Looks for files, one search a session, and sends the list if it is another one now. */

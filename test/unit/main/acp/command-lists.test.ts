@@ -63,11 +63,13 @@ t.test('the first prompt brings it once more, later ones only what has changed',
   lists.promptBegins(one);
   t.equal(lines.length, 1);
   lists.promptBegins(one);
+  await settled();
   t.equal(searches.length, 1, 'one search at a time');
   searches[0]?.([]);
   await settled();
   t.equal(lines.length, 1);
   lists.promptBegins(one);
+  await settled();
   searches[1]?.([file('new')]);
   await settled();
   t.same(names(-1), [...builtIn, 'new']);
@@ -81,6 +83,7 @@ t.test('a program hears nothing, and nobody of a session that is closed', async 
   lists.promptBegins(program);
   t.same([lines, searches], [[], []]);
   lists.promptBegins(session('editor'));
+  await settled();
   close();
   searches[0]?.([file('late')]);
   await settled();
@@ -92,6 +95,7 @@ t.test('sessions of one workspace share a search, but each prompt finds what was
   const [one, two] = [session('editor'), session('editor')];
   lists.promptBegins(one);
   lists.promptBegins(two);
+  await settled();
   t.equal(searches.length, 1);
   searches[0]?.([file('shared')]);
   await settled();
@@ -104,6 +108,7 @@ t.test('sessions of one workspace share a search, but each prompt finds what was
   );
   lists.promptBegins(two);
   lists.promptBegins(one);
+  await settled();
   t.equal(searches.length, 2, 'a session never has the same search twice');
   searches[1]?.([file('shared'), file('later')]);
   await settled();
