@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { RunOutput } from '../../../../src/shared/broker-protocol.ts';
 import { Broker } from '../../../../src/worker/broker/broker.ts';
@@ -48,10 +50,16 @@ t.test('output is shown while the command runs, both streams in order, and toget
   const live = new Card();
   const dir = t.testdir();
   const context = testContext(dir, { broker: makeBroker(t), live });
-  const running = bashTool.execute(command('echo one; while [ ! -e go ]; do sleep 0.02; done; echo two >&2; printf "thr€e"'), context);
+  const running = bashTool.execute(
+    command('echo one; wait_for() { while [ ! -e "$1" ]; do sleep 0.02; done; }; wait_for go; echo two >&2; wait_for on; printf "thr€e"'),
+    context,
+  );
   await live.shows('one\n');
   t.equal(live.text, 'one\n', 'before it has ended');
-  await bashTool.execute(command('touch go'), testContext(dir, { broker: makeBroker(t), callId: 'other' }));
+  writeFileSync(join(dir, 'go'), '');
+  // Of two pipes that have something at the same moment nobody knows which was written first.
+  await live.shows('two\n');
+  writeFileSync(join(dir, 'on'), '');
   const outcome = await running;
   t.equal(live.text, 'one\ntwo\nthr€e');
   t.equal(outcome.meta?.['output'], live.text);
