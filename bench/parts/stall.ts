@@ -14,8 +14,11 @@ export const stallPart: Part = {
     const { agent, close } = await startTarget('shared', bench.model);
     const ids = await agent.newSessions(sessions);
     const flowing = new Promise<void>((resolve) => {
-      agent.onText = () => {
-        if (agent.updates > (sessions * tokens) / 5) resolve();
+      // Words, not updates: those that wait share one.
+      let words = 0;
+      agent.onText = (_sessionId, text) => {
+        words += text.split(' ').length - 1;
+        if (words > (sessions * tokens) / 5) resolve();
       };
     });
     const ends = Promise.all(ids.map((id) => agent.prompt(id, { tokens })));
@@ -34,7 +37,7 @@ export const stallPart: Part = {
     await close();
     const growth = most - before;
     bench.figure({
-      what: `client reads nothing for ${stalledMs / 1000} s, ${sessions} sessions at full speed: growth MB (${sessions * tokens} updates, all there and in order)`,
+      what: `client reads nothing for ${stalledMs / 1000} s, ${sessions} sessions at full speed: growth MB (${sessions * tokens} words, all there and in order)`,
       target: '≤ 16',
       measured: growth.toFixed(1),
       holds: growth <= 16,
