@@ -3,7 +3,8 @@
  *
  * Frames of different sessions have no order among each other, so each session's frames stand together, in their order. History that
  * is shown again is cut into chunks by time, so its neighbouring chunks are joined; live chunks are as the model sent them. Calls that
- * run side by side start in any order, so their updates are put into the order of the calls.
+ * run side by side start in any order, so their updates are put into the order of the calls. The withdrawal of a question comes from the
+ * thread by another way than updates, so it stands behind its question.
  */
 import { mergedUpdates, settledCards } from '../support/merged-updates.ts';
 import { projectRoot } from '../support/server-process.ts';
@@ -17,7 +18,7 @@ export function transcript(played: Played): string[] {
   return names.flatMap((name) => {
     const own = played.received.filter(({ session }) => session === name);
     const scrub = new Scrubber(played);
-    return inCallOrder(joinReplays(settled(own))).map((received) => scrub.line(received));
+    return behindQuestions(inCallOrder(joinReplays(settled(own)))).map((received) => scrub.line(received));
   });
 }
 
@@ -55,6 +56,20 @@ function settled(all: readonly ReceivedFrame[]): ReceivedFrame[] {
 
 function withUpdate(received: ReceivedFrame, update: object): ReceivedFrame {
   return { ...received, frame: { ...received.frame, params: { ...received.frame.params, update } } };
+}
+
+function behindQuestions(all: readonly ReceivedFrame[]): ReceivedFrame[] {
+  const isWithdrawal = ({ frame }: ReceivedFrame): boolean => frame.method === '$/cancel_request';
+  const withdrawals = all.filter(isWithdrawal);
+  const asked = new Set(all.flatMap(({ frame }) => (frame.method === undefined ? [] : [frame.id])));
+  const unasked = withdrawals.filter(({ frame }) => !asked.has(frame.params.requestId));
+  const ordered = all
+    .filter((one) => !isWithdrawal(one))
+    .flatMap((one) => {
+      const isQuestion = one.frame.method !== undefined && one.frame.id !== undefined;
+      return isQuestion ? [one, ...withdrawals.filter(({ frame }) => frame.params.requestId === one.frame.id)] : [one];
+    });
+  return [...ordered, ...unasked];
 }
 
 /** Within a group of calls that overlap: all calls, then all starts, then all results, each in the order of the calls. */
