@@ -26,12 +26,12 @@ export function plainArgv(command: string): readonly string[] | undefined {
   return words;
 }
 
+/** Between quotes also spaces, and letters of any script; a shell takes nothing in it for its own. */
+const quotedText = String.raw`[\p{L}\p{M}\p{N}_./=:@%+, -]+`;
 let pattern: RegExp | undefined;
 
 /** Made when it is first used: the classes of Unicode take a third of a millisecond of a start. */
 function eachWord(): RegExp {
-  // Between quotes also spaces, and letters of any script; a shell takes nothing in it for its own.
-  const quotedText = String.raw`[\p{L}\p{M}\p{N}_./=:@%+, -]+`;
   return (pattern ??= new RegExp(`(?:'(${quotedText})'|"(${quotedText})"|([^ '"]+))(?: |$)`, 'uy'));
 }
 
