@@ -177,6 +177,8 @@ export interface BrokerThreadData {
   readonly sandbox: SandboxSettings;
   /** Where {@link BrokerApi.sandboxState} is left for session threads; see `sandbox-slot`. */
   readonly sandboxSlot: SharedArrayBuffer;
+  /** Memory of a `SpawnGate`, which every start of a child goes through. */
+  readonly spawnGate: SharedArrayBuffer;
   /** Absolute directories of this program's own state and settings. */
   readonly ownDirectories: readonly string[];
   /** Those without a command are not the broker's. May hold secrets. */

@@ -179,7 +179,7 @@ await t.test('answers', async (t) => {
     const started = performance.now();
     server.notify('session/cancel', { sessionId: stuck });
     t.match(await server.response(id), { result: { stopReason: 'cancelled' } });
-    t.ok(performance.now() - started < 1500);
+    t.ok(performance.now() - started < 10_000);
     t.match(await server.response(queued), { result: { stopReason: 'cancelled' } });
     t.equal((await withdrawn).params.requestId, question.id);
     t.equal(statusOf(server, stuck, question.params.toolCall.toolCallId), 'failed');

@@ -230,7 +230,7 @@ await t.test('#58 #60 a command and its child that ignore TERM are gone after a 
   server.notify('session/cancel', { sessionId });
   t.match(await server.response(id), { result: { stopReason: 'cancelled' } });
   const ms = performance.now() - started;
-  t.ok(ms < 4000, `${Math.round(ms)} ms`);
+  t.ok(ms < 8000, `${Math.round(ms)} ms`);
   t.ok(isEnded(server, sessionId), 'the call has its end before the response');
   await eventually('the processes are gone', () => !pids.some(isAlive));
   t.match(await server.prompt(sessionId, 'run echo next'), { result: { stopReason: 'end_turn' } });
@@ -400,7 +400,7 @@ await t.test('prompts of a model server', async (t) => {
       const started = performance.now();
       server.notify('session/cancel', { sessionId });
       t.match(await server.response(id), { result: { stopReason: 'cancelled' } }, name);
-      t.ok(performance.now() - started < 2000, `${name}: ${Math.round(performance.now() - started)} ms`);
+      t.ok(performance.now() - started < 10_000, `${name}: ${Math.round(performance.now() - started)} ms`);
       await eventually('the connection to the model is given up', () => models.activeStreams === 0);
       const shown = server.text(sessionId);
       models.reset();
@@ -504,7 +504,7 @@ async function endMidTurn(t: Test, end: (server: ServerProcess) => void): Promis
   const exit = await server.exited;
   const ms = performance.now() - started;
   t.same(exit, { code: 0, signal: null });
-  t.ok(ms < 4000, `the end took ${Math.round(ms)} ms`);
+  t.ok(ms < 10_000, `the end took ${Math.round(ms)} ms`);
   for (const id of prompts) t.match(await server.response(id), { result: { stopReason: 'cancelled' } });
   t.notOk(pids.some(isAlive), 'no child is left');
   checkOutput(t, server);

@@ -474,12 +474,12 @@ await t.test('#82 a client that shows terminals gets one terminal and one exit f
 });
 
 await t.test('a load waits for a thread as long as turns hold all of them', async (t) => {
-  const server = await startServer(t, { args: '--model scripted --max-threads 1 --isolation strict --attach-timeout-ms 300'.split(' ') });
+  const server = await startServer(t, { args: '--model scripted --max-threads 1 --isolation strict --attach-timeout-ms 1500'.split(' ') });
   const cwd = realpathSync(t.testdir({}));
   const [busy, loaded] = [await server.newSession(cwd), await server.newSession(cwd)];
   t.match(await server.prompt(loaded, 'say x'), { result: { stopReason: 'end_turn' } });
   await server.request('session/close', { sessionId: loaded });
-  const running = server.startPrompt(busy, 'say begun\nwait 800');
+  const running = server.startPrompt(busy, 'say begun\nwait 3000');
   await server.next((frame) => frame.params?.sessionId === busy, 'its begin');
   const [load1, mode] = await Promise.all([
     load(server, loaded, cwd),
@@ -507,7 +507,7 @@ await t.test('requests that meet the end of input are answered or fail, and the 
     if (isInReplay) await server.waitFor((frame) => frame.params?.sessionId === sessionId, 'an update of the history');
     const started = performance.now();
     await endServer(t, server);
-    t.ok(performance.now() - started < 4000, `the end took ${Math.round(performance.now() - started)} ms`);
+    t.ok(performance.now() - started < 10_000, `the end took ${Math.round(performance.now() - started)} ms`);
     for (const id of ids) t.equal(server.frames.filter((frame) => frame.id === id).length, 1);
   }
   const next = await startServer(t, { stateDir: first.stateDir });

@@ -79,15 +79,21 @@ t.test(
     const server = await start(t);
     const cwd = realpathSync(t.testdir({ 'a.txt': 'one' }));
     const sessionId = await server.newSession(cwd);
-    const script = delegate('self', ['todo *look; tell', 'read a.txt', 'say The file says one.']);
-    t.match(await server.prompt(sessionId, script), {
+    // The child goes on when its progress has been seen: one that ended at once would show only its end.
+    const untilSeen = `run timeout 30 sh -c 'until test -e seen; do sleep 0.02; done'`;
+    const script = delegate('self', ['todo *look; tell', 'read a.txt', untilSeen, 'say The file says one.']);
+    const shown = server.next((frame) => JSON.stringify(frame.params?.update ?? {}).includes('✓ Read a.txt'), 'the progress of the child');
+    const prompt = server.startPrompt(sessionId, script);
+    await shown;
+    writeFileSync(join(cwd, 'seen'), '');
+    t.match(await server.response(prompt), {
       result: { stopReason: 'end_turn', _meta: { 'dsh-acp': { usage: { subagents: { inputTokens: Number } } } } },
     });
     const [callId] = callIds(server, sessionId);
     const updates = updatesOfCall(server, sessionId, callId ?? '');
     t.match(updates[0], { kind: 'think', title: /^Delegate todo/, name: 'subagent' });
     t.same(statusesOfCall(server, sessionId, callId ?? ''), ['pending', 'in_progress', 'completed']);
-    t.match(resultOf(server, sessionId, callId), /^The file says one\.\nThe script is done\. Tool calls: todo_write 1, read 1\./);
+    t.match(resultOf(server, sessionId, callId), /^The file says one\.\nThe script is done\. Tool calls: todo_write 1, read 1, bash 1\./);
     const progress = updates.filter((update) => update.content !== undefined && !isDone(update));
     t.match(JSON.stringify(progress), /✓ Read a\.txt/);
     t.same(

@@ -88,7 +88,7 @@ void faultTest(
   'fault 53, 54, 55, 56: connections that fail, break or stall are classified, retried, and never taken as an answer',
   async (t, rig) => {
     const model = await rig.model();
-    const server = await serve(rig, model, ['--idle-timeout-ms', '150', '--first-byte-timeout-ms', '400', '--max-retries', '1']);
+    const server = await serve(rig, model, ['--idle-timeout-ms', '600', '--first-byte-timeout-ms', '1500', '--max-retries', '1']);
     const session = await server.newSession(rig.dir);
     const asked = async (...plans: AnswerPlan[]) => {
       model.reset();

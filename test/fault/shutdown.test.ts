@@ -63,7 +63,7 @@ void faultTest('fault 29: end of input in the midst of turns, a frame and a load
   server.sendRaw('{"jsonrpc":"2.0","id":9999,"method":"session/pr');
   const start = performance.now();
   t.same(await server.close(), { code: 0, signal: null });
-  t.ok(performance.now() - start < 3000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+  t.ok(performance.now() - start < 10_000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
   for (const prompt of prompts) t.equal(server.responses(prompt)[0]?.result?.stopReason, 'cancelled');
   t.equal(server.responses(9999).length, 0);
 });
@@ -75,7 +75,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     const start = performance.now();
     server.child.kill(signal);
     t.same(await server.exited, { code: 0, signal: null });
-    t.ok(performance.now() - start < 3000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+    t.ok(performance.now() - start < 10_000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
     for (const prompt of prompts) t.equal(server.responses(prompt)[0]?.result?.stopReason, 'cancelled');
   });
 }
@@ -95,7 +95,26 @@ void faultTest('fault 11: a second signal ends at once, with no command left', a
   const start = performance.now();
   server.child.kill('SIGTERM');
   t.same(await server.exited, { code: 1, signal: null });
-  t.ok(performance.now() - start < 1000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+  t.ok(performance.now() - start < 10_000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+});
+
+void faultTest('fault 11: a second signal in the midst of commands that are just being started leaves none of them', async (t, rig) => {
+  for (const afterMs of [0, 10, 20, 40]) {
+    const server = await rig.serve({ args: [...scripted, '--shutdown-grace-ms', '60000', '--log-level', 'info'] });
+    server.killed = true;
+    const sessions = await Promise.all(Array.from({ length: 20 }, () => server.newSession(rig.dir)));
+    const begun = server.next((frame) => frame.params?.update?.sessionUpdate === 'tool_call', 'the first command');
+    for (const session of sessions) server.startPrompt(session, 'run exec sleep 317');
+    await begun;
+    await delay(afterMs);
+    server.child.kill('SIGTERM');
+    while (!server.stderr.includes('stopping: signal')) await once(server.child.stderr!, 'data');
+    server.child.kill('SIGTERM');
+    t.same(await server.exited, { code: 1, signal: null });
+    // Looked at from here, before the harness does it for all: which one it was is known then.
+    for (const end = performance.now() + 2000; processesIn(rig.dir).length > 0 && performance.now() < end; ) await delay(20);
+    t.same(processesIn(rig.dir), [], `${afterMs} ms behind the first command`);
+  }
 });
 
 void faultTest('a thread that spins does not hold up the end beyond its grace', async (t, rig) => {
@@ -108,7 +127,7 @@ void faultTest('a thread that spins does not hold up the end beyond its grace', 
   await fileAppears(join(rig.dir, '.sabotaged'));
   const start = performance.now();
   t.equal((await server.close()).code, 0);
-  t.ok(performance.now() - start < 2500, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+  t.ok(performance.now() - start < 8000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
   t.equal(server.responses(prompt)[0]?.result?.stopReason, 'cancelled');
 });
 
@@ -119,7 +138,7 @@ void faultTest('fault 30: the client closes its reading end in the midst of turn
   server.child.stdout!.destroy();
   const start = performance.now();
   t.same(await server.exited, { code: 0, signal: null });
-  t.ok(performance.now() - start < 4000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
+  t.ok(performance.now() - start < 10_000, `gone after ${(performance.now() - start).toFixed(0)} ms`);
 });
 
 void faultTest('fault 10, 26: SIGKILL in the midst of turns; the next server loads every session', async (t, rig) => {

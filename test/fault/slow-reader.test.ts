@@ -81,7 +81,7 @@ void faultTest('fault 43: a burst of requests is bounded, and a cancel gets thro
   server.notify('session/cancel', { sessionId: session });
   const start = performance.now();
   t.equal((await server.response(running)).result?.stopReason, 'cancelled');
-  t.ok(performance.now() - start < 3000, `cancelled after ${(performance.now() - start).toFixed(0)} ms`);
+  t.ok(performance.now() - start < 10_000, `cancelled after ${(performance.now() - start).toFixed(0)} ms`);
   const answers = await Promise.all(prompts.map((id) => server.response(id)));
   t.equal(answers.filter(({ result }) => result?.stopReason === 'cancelled').length, 16, 'as many as may wait');
   t.equal(answers.filter(({ error }) => error?.code === -31001).length, 1984, 'the others are told that it is busy');

@@ -12,6 +12,7 @@ import { portEndpoint, type Remote, wrap } from '../../shared/comlink.ts';
 import { ServerError } from '../../shared/errors.ts';
 import { noSandbox, type SandboxSettings, type SandboxState } from '../../shared/sandbox.ts';
 import { makeSandboxSlot } from '../../shared/sandbox-slot.ts';
+import { makeSpawnGateMemory, SpawnGate } from '../../shared/spawn-gate.ts';
 import type { SubagentProvider } from '../../shared/subagent-protocol.ts';
 import { markedProcesses, signalGroup, signalProcess, waitGroupGone } from '../../shared/process-table.ts';
 
@@ -37,6 +38,9 @@ export interface BrokerThreadOptions {
 
 /** How long killed groups may take to vanish before main goes on without the proof. */
 const killedWaitMs = 1000;
+/** How long children that are just being started, and those that start others, are waited for before the process goes. */
+const startingWaitMs = 200;
+const sweepMs = 200;
 
 export class BrokerThread {
   readonly #options: BrokerThreadOptions;
@@ -102,9 +106,18 @@ export class BrokerThread {
   /** Kills every known process at once, without waiting: for the moment before the process itself must go. */
   killAllNow(): void {
     if (!this.#wasStarted) return;
+    this.#running?.spawnGate.close(startingWaitMs);
     for (const pgid of this.#groups.keys()) signalGroup(pgid, 'SIGKILL');
-    // Also those that left their group, and those spawned in the moment of the thread's death, of which nobody could tell.
-    for (const { pid } of markedProcesses(`${this.#mark}/`)) signalProcess(pid, 'SIGKILL');
+    // Also those that left their group, and those spawned in the moment of the thread's death, of which nobody could tell. Again and
+    // again, since one that starts others can be killed behind their start.
+    const end = performance.now() + sweepMs;
+    for (let found = this.#killMarked(); found > 0 && performance.now() < end; ) found = this.#killMarked();
+  }
+
+  #killMarked(): number {
+    const found = markedProcesses(`${this.#mark}/`);
+    for (const { pid } of found) signalProcess(pid, 'SIGKILL');
+    return found.length;
   }
 
   /**
@@ -177,12 +190,16 @@ class RunningBroker {
   readonly api: Remote<BrokerApi>;
   /** Fulfils with the reason once the thread is joined. Never rejects. */
   readonly ended: Promise<string>;
+  /** What starts this life's children; closed, it starts none. */
+  readonly spawnGate: SpawnGate;
   readonly #worker: Worker;
 
   constructor(options: BrokerThreadOptions, { mark, sandboxSlot }: OfAllLives, onNotice: (notice: BrokerNotice) => void) {
     const { withheldVariables = [], subagents = [], ownDirectories = [], agentInfo = { name: 'dsh-acp', version: '0' } } = options;
     const { sandbox = noSandbox } = options;
-    const workerData: BrokerThreadData = { mark, withheldVariables, sandbox, sandboxSlot, ownDirectories, subagents, agentInfo };
+    const spawnGate = makeSpawnGateMemory();
+    this.spawnGate = new SpawnGate(spawnGate);
+    const workerData: BrokerThreadData = { mark, withheldVariables, sandbox, sandboxSlot, spawnGate, ownDirectories, subagents, agentInfo };
     // Own streams: nothing the thread writes can get near the protocol.
     this.#worker = new Worker(options.entryPath, { name: 'broker', workerData, stdout: true, stderr: true });
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {

@@ -18,6 +18,7 @@ import type {
 import { ServerError } from '../../shared/errors.ts';
 import type { McpCallRequest, McpCallResult, McpNews, McpOpenRequest } from '../../shared/mcp-protocol.ts';
 import { noSandbox, type SandboxSettings, type SandboxState } from '../../shared/sandbox.ts';
+import type { SpawnGate } from '../../shared/spawn-gate.ts';
 import type { SubagentNews, SubagentProvider, SubagentRequest, SubagentStarted } from '../../shared/subagent-protocol.ts';
 import { BackgroundTasks } from './background-tasks.ts';
 import { childEnvironment, type Environment, subagentEnvironment } from './environment.ts';
@@ -53,6 +54,7 @@ export interface BrokerOptions {
   readonly subagents?: readonly SubagentProvider[];
   /** How this server calls itself towards its subagents. */
   readonly agentInfo?: { readonly name: string; readonly version: string };
+  readonly spawnGate?: SpawnGate;
 }
 
 export class Broker implements BrokerApi {
@@ -267,7 +269,7 @@ export class Broker implements BrokerApi {
   async #launch(owners: readonly [string, ...string[]], spec: LaunchSpec): Promise<Launch> {
     let mark = this.#options.ambient[markVariable];
     for (const owner of owners.flatMap((one) => this.#familyOf(one))) mark = this.#sweep.markFor(owner, mark);
-    const launch = await launchGroup({ ...spec, env: { ...spec.env, [markVariable]: mark ?? '' } });
+    const launch = await launchGroup({ ...spec, env: { ...spec.env, [markVariable]: mark ?? '' } }, this.#options.spawnGate);
     if (launch.ok) this.#announce(launch.group.pgid, owners[0], launch.group.gone);
     return launch;
   }

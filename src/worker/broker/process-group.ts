@@ -9,6 +9,7 @@ import { statSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import type { ControlNews, NetworkOff, SpawnFailure } from '../../shared/broker-protocol.ts';
 import { signalGroup, signalGroupInside, waitGroupGone } from '../../shared/process-table.ts';
+import type { SpawnGate } from '../../shared/spawn-gate.ts';
 
 export interface ExitStatus {
   readonly exitCode: number | null;
@@ -37,15 +38,19 @@ export interface LaunchFacts {
   readonly networkOff?: NetworkOff;
 }
 
-/** Starts the command. What the system refuses (no program, no directory, no room) is an answer: a code and a sentence. */
-export async function launchGroup(spec: LaunchSpec): Promise<Launch> {
-  try {
-    const child = spawn(spec.command, spec.args, {
+/** Starts the command, unless the gate is closed. What the system refuses (no program, no directory, no room) is an answer: a code and a sentence. */
+export async function launchGroup(spec: LaunchSpec, gate?: SpawnGate): Promise<Launch> {
+  const start = (): ChildProcess =>
+    spawn(spec.command, spec.args, {
       cwd: spec.cwd,
       env: spec.env,
       detached: true,
       stdio: [spec.stdin ?? 'ignore', 'pipe', 'pipe', ...(spec.descriptors ?? [])],
     });
+  try {
+    // The system call comes back when the child has become its program: from then on it can be found by its mark.
+    const child = gate === undefined ? start() : gate.pass(start);
+    if (child === undefined) return { ok: false, spawnError: 'the server is going down and starts no more processes' };
     if (child.pid !== undefined) return { ok: true, group: new ProcessGroup(child, child.pid, spec.holdsSandbox) };
     const error = await new Promise<Error>((resolve) => child.once('error', resolve));
     return { ok: false, spawnError: describeFailure(spec, error) };

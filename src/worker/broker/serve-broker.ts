@@ -5,12 +5,13 @@ import { type MessagePort, workerData } from 'node:worker_threads';
 import type { BrokerApi, BrokerConnect, BrokerNotice, BrokerThreadData, RunRequest } from '../../shared/broker-protocol.ts';
 import { expose, portEndpoint } from '../../shared/comlink.ts';
 import { writeSandboxState } from '../../shared/sandbox-slot.ts';
+import { SpawnGate } from '../../shared/spawn-gate.ts';
 import { Broker } from './broker.ts';
 
 /** Serves until the thread ends. `parent` takes {@link BrokerConnect} and gives {@link BrokerNotice}. */
 export function serveBroker(parent: MessagePort | null): void {
   if (parent === null) throw new Error('the broker is a thread: it cannot be started as a program');
-  const { mark, withheldVariables, subagents, agentInfo, sandbox, sandboxSlot, ownDirectories } = workerData as BrokerThreadData;
+  const { mark, withheldVariables, subagents, agentInfo, sandbox, sandboxSlot, spawnGate, ownDirectories } = workerData as BrokerThreadData;
   const tell = (notice: BrokerNotice): void => parent.postMessage(notice);
   const broker = new Broker({
     mark,
@@ -19,6 +20,7 @@ export function serveBroker(parent: MessagePort | null): void {
     agentInfo,
     sandbox,
     ownDirectories,
+    spawnGate: new SpawnGate(spawnGate),
     ambient: process.env,
     onGroupStarted: (pgid, owner) => tell({ kind: 'group-started', pgid, owner }),
     onGroupEnded: (pgid) => tell({ kind: 'group-ended', pgid }),

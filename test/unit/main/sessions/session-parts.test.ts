@@ -92,7 +92,7 @@ t.test('admission: so many at once, in order; more than may wait are refused; a 
   t.same([admission.running, admission.waiting], [0, 0]);
 });
 
-function ladderRig(options: { beats: boolean; ends?: boolean; others?: number }) {
+function ladderRig(options: { beats: boolean; ends?: boolean; others?: number; sharedMs?: number }) {
   let beat = 0;
   const log: string[] = [];
   const prompt = new PendingPrompt(text, {});
@@ -124,7 +124,7 @@ function ladderRig(options: { beats: boolean; ends?: boolean; others?: number })
   const config = { cancelGraceMs: 30 } as ServerConfig;
   const turns = new TurnWatch({ watch: () => undefined, unwatch: () => undefined } as unknown as Watchdog);
   for (let running = 0; running <= (options.others ?? 0); running += 1) turns.started(attached.lane);
-  const run = () => cancelRunningTurn(prompt, attached, { config, threads, turns }, { aloneMs: 10, sharedMs: 40 });
+  const run = () => cancelRunningTurn(prompt, attached, { config, threads, turns }, { aloneMs: 10, sharedMs: options.sharedMs ?? 40 });
   return { prompt, log, run, otherEnds: () => turns.ended(attached.lane) };
 }
 
@@ -170,14 +170,13 @@ t.test('cancel ladder: a thread with turns of others is left to the watchdog, an
   unwinds.prompt.unwound = true;
   await over;
   t.same(unwinds.log, ['cancel 4']);
-  const left = ladderRig({ beats: true, others: 1 });
+  // It would be far longer than this test has.
+  const left = ladderRig({ beats: true, others: 1, sharedMs: 600_000 });
   const alone = left.run();
   await left.prompt.answer;
   left.otherEnds();
-  const start = performance.now();
   await alone;
-  t.same(left.log, ['cancel 4', 'terminate 9']);
-  t.ok(performance.now() - start < 40, 'at once when nobody else is there');
+  t.same(left.log, ['cancel 4', 'terminate 9'], 'soon when nobody else is there');
 });
 
 t.test('turn watch: a thread is watched from its first turn to its last', async (t) => {

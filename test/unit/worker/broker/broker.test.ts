@@ -191,9 +191,9 @@ t.test('binary and split characters come out as valid text', async (t) => {
 
 t.test('a time limit ends the whole group, also grandchildren', async (t) => {
   const { broker, groups, mark, request } = makeBroker(t);
-  const result = await broker.run(request('echo begun; bash -c "sleep 300 & sleep 300" & wait', { timeoutMs: 200 }));
+  const result = await broker.run(request('echo begun; bash -c "sleep 300 & sleep 300" & wait', { timeoutMs: 1000 }));
   t.match(result, { timedOut: true, cancelled: false, signal: 'SIGTERM', stdout: { text: 'begun\n' } });
-  t.ok(result.durationMs < 3000, `took ${result.durationMs} ms`);
+  t.ok(result.durationMs < 10_000, `took ${result.durationMs} ms`);
   t.equal(groups.size, 0);
   t.same(processesWith(mark), []);
 });
@@ -210,7 +210,7 @@ t.test('a cancelled command that ignores TERM is killed soon', async (t) => {
   const result = await running;
   t.match(result, { cancelled: true, timedOut: false, signal: 'SIGKILL' });
   const took = performance.now() - start;
-  t.ok(took > 250 && took < 1000, `took ${took.toFixed(0)} ms`);
+  t.ok(took > 250 && took < 10_000, `took ${took.toFixed(0)} ms`);
   t.same(processesWith(mark), []);
 });
 
@@ -300,7 +300,7 @@ t.test('background tasks', async (t) => {
     const id = await start('sleep 300');
     const begun = performance.now();
     t.match(await broker.readBackground('s1', id, 80), { ok: true, value: { text: '', status: { state: 'running' } } });
-    t.ok(performance.now() - begun < 1000);
+    t.ok(performance.now() - begun < 10_000);
     t.match(await broker.killBackground('s1', id), { ok: true, value: { state: 'exited', signal: 'SIGTERM' } });
   });
 

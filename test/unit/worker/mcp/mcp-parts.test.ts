@@ -75,7 +75,7 @@ t.test('arguments are checked by what cannot be a trap', async (t) => {
   const { tool: first } = tool(slow);
   const start = performance.now();
   t.match(first.parseArguments(JSON.stringify({ a: `${'a'.repeat(40)}!` })), { ok: true });
-  t.ok(performance.now() - start < 200);
+  t.ok(performance.now() - start < 5000);
   t.match(first.parseArguments('{}'), { ok: false, code: 'INVALID_ARGS', text: /required but missing: a/ });
   t.match(first.parseArguments('[]'), { ok: false });
   t.match(first.parseArguments('{"a":'), { ok: false, text: /cut off/ });

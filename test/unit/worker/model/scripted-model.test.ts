@@ -259,7 +259,7 @@ t.test('abort ends it at once', async (t) => {
     const started = performance.now();
     setTimeout(() => controller.abort(), 20);
     t.equal(await codeOf(ask(new ScriptedModel(pace), [user(script)], { signal: controller.signal })), 'ABORTED', script);
-    t.ok(performance.now() - started < 1000);
+    t.ok(performance.now() - started < 10_000);
   }
 });
 

@@ -402,7 +402,7 @@ t.test('edit', async (t) => {
     const { edit } = await seen(t, Array.from({ length: 3000 }, (_, i) => `old ${i} {`).join('\n'));
     const started = performance.now();
     t.match(await edit('{', '}', true), { isError: false, text: /3000 places/ });
-    t.ok(performance.now() - started < 2000);
+    t.ok(performance.now() - started < 10_000);
   });
 
   t.test('bytes outside the matches never change (property)', (t) => {

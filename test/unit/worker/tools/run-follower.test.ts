@@ -76,9 +76,9 @@ t.test('a command that ends before the first look is not shown here: its result 
 t.test('words of ours stand apart from the output', async (t) => {
   const live = new Card();
   const context = testContext(t.testdir(), { broker: makeBroker(t), live });
-  const outcome = await bashTool.execute({ ...command('echo begun; sleep 60'), timeoutMs: 300 }, context);
+  const outcome = await bashTool.execute({ ...command('echo begun; sleep 60'), timeoutMs: 1000 }, context);
   t.equal(live.text, 'begun\n');
-  t.match(outcome.meta, { output: 'begun\n', notes: ['[timed out after 300 ms]'], timedOut: true });
+  t.match(outcome.meta, { output: 'begun\n', notes: ['[timed out after 1000 ms]'], timedOut: true });
 });
 
 t.test('a client that takes nothing holds nothing up but what it is shown: the rest is a bounded end with a mark', async (t) => {

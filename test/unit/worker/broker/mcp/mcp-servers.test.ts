@@ -69,7 +69,7 @@ t.test('a server on stdio is connected to, listed, called, cancelled, and gone w
     const start = performance.now();
     await rig.broker.cancelMcpCall('s1', 'c1');
     t.match(await call, { kind: 'failed', code: 'ABORTED' });
-    t.ok(performance.now() - start < 500);
+    t.ok(performance.now() - start < 5000);
     await until('the server has heard', () => rig.journal('one').includes('cancelled hang'));
   });
 
