@@ -11,7 +11,16 @@ import { ClientScreen } from '../support/client-screen.ts';
 import { FaultServer, processesIn, readEvents } from '../support/invariants.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { allowOnce, cliPath, type Frame, isCommandList, projectRoot, ServerProcess } from '../support/server-process.ts';
-import { callIds, checkOutput, endServer, exchange, startServer, statusesOfCall, updatesOfCall } from '../support/started-server.ts';
+import {
+  callIds,
+  checkOutput,
+  endServer,
+  exchange,
+  sentOfCall,
+  startServer,
+  statusesOfCall,
+  updatesOfCall,
+} from '../support/started-server.ts';
 
 t.setTimeout(110_000);
 // The points, and that there are a hundred.
@@ -800,7 +809,7 @@ await point(76, 'the content of an update is the whole list', async (t) => {
   t.ok(lists.length > 0 && lists.every((list) => list.some(({ type }: any) => type === 'diff')), 'each has the diff again');
   const sessionId = await rich.newSession(work);
   await rich.prompt(sessionId, 'run echo kept');
-  const updates = updatesOfCall(rich, sessionId, callIds(rich, sessionId)[0]!);
+  const updates = sentOfCall(rich, sessionId, callIds(rich, sessionId)[0]!);
   t.ok(
     updates.every(({ content }) => content === undefined || content.some(({ type }: any) => type === 'terminal')),
     'nothing takes a terminal away',

@@ -20,6 +20,7 @@ import {
   type SessionUpdate,
 } from '@agentclientprotocol/sdk';
 import t, { type Test } from 'tap';
+import { settledCards } from '../support/merged-updates.ts';
 import { cliPath, codeCache } from '../support/server-process.ts';
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), 'dsh-acp-sdk-')));
@@ -200,9 +201,8 @@ await t.test('under the client of the SDK', async (t) => {
 
 /** Cards with their states, in order; chunks are cut differently when a log is shown again. */
 function kinds(updates: readonly SessionUpdate[]): string[] {
-  return updates.flatMap((update) => {
+  return settledCards(updates, {}).flatMap((update) => {
     if (update.sessionUpdate === 'tool_call') return [`${update.title} ${update.kind} ${update.status}`];
-    // What a command has said so far has no status, and may come or not.
-    return update.sessionUpdate === 'tool_call_update' && update.status != null ? [`${update.toolCallId} ${update.status}`] : [];
+    return update.sessionUpdate === 'tool_call_update' ? [`${update.toolCallId} ${update.status}`] : [];
   });
 }

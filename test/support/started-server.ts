@@ -3,6 +3,7 @@
  * stderr, no stack and no path of this program in an error, and an orderly exit.
  */
 import type { Test } from 'tap';
+import { settledCards } from './merged-updates.ts';
 import { type Frame, isCommandList, projectRoot, type ServerOptions, ServerProcess } from './server-process.ts';
 
 export interface StartOptions extends ServerOptions {
@@ -48,9 +49,14 @@ export async function exchange(server: ServerProcess, bytes: string | Buffer, an
   return come().filter((frame) => frame !== sentinel);
 }
 
-/** The updates of one tool call, in order. */
-export function updatesOfCall(server: ServerProcess, sessionId: string, toolCallId: string): any[] {
+/** Everything that was sent of one tool call, in order: how often and how early depends on how fast the machine is. */
+export function sentOfCall(server: ServerProcess, sessionId: string, toolCallId: string): any[] {
   return server.updates(sessionId).filter((update) => update.toolCallId === toolCallId);
+}
+
+/** The same as if nothing had been shown before the call was whole, and before it had its result. */
+export function updatesOfCall(server: ServerProcess, sessionId: string, toolCallId: string): any[] {
+  return settledCards(sentOfCall(server, sessionId, toolCallId), {});
 }
 
 /** The ids of a session's tool calls, in the order in which they were announced. */
