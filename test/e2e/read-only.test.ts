@@ -18,7 +18,11 @@ const look = (server: ServerProcess, sessionId: string, cwd: string): Promise<Fr
   server.request('session/load', { sessionId, cwd, mcpServers: [], _meta: { 'dsh-acp': { readOnly: true } } });
 
 const shows = (server: ServerProcess, text: string): Promise<Frame> =>
-  server.waitFor((frame) => frame.params?.update?.content?.text?.includes(text) === true, `a chunk with ${text}`);
+  server.waitFor(
+    // The prompt says it as well.
+    ({ params }) => params?.update?.sessionUpdate === 'agent_message_chunk' && params.update.content.text.includes(text),
+    `a chunk with ${text}`,
+  );
 
 await t.test('an editor looks at a run while it goes on, and after', async (t) => {
   const runner = await startServer(t, { args: runArgs });

@@ -309,7 +309,11 @@ t.test('a process that speaks ACP works as an agent: chosen by name, asked about
   t.match(asked, [{ params: { toolCall: { toolCallId: callId, kind: 'think' } } }], 'another program needs a permission');
 
   const running = server.startPrompt(sessionId, delegate('helper', ['run touch begun; exec sleep 63']));
-  await fileAppears(join(cwd, 'begun'));
+  // What the agent says of its cost comes before it.
+  await Promise.all([
+    fileAppears(join(cwd, 'begun')),
+    server.waitFor((frame) => JSON.stringify(frame.params?.update ?? {}).includes('▸ touch begun'), 'the work of the agent'),
+  ]);
   server.notify('session/cancel', { sessionId });
   t.match(await server.response(running), { result: { stopReason: 'cancelled' } });
   await endServer(t, server);
