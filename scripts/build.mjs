@@ -22,7 +22,8 @@ const common = {
   minifySyntax: true,
   minifyWhitespace: true,
   // Identifiers stay as they are: names in stacks cost nothing then, where keepNames would cost a call for each closure.
-  charset: 'utf8',
+  // As far as esbuild does that; see `escapeNonAscii`.
+  charset: 'ascii',
   legalComments: 'none',
   logLevel: 'warning',
   logOverride: { 'empty-import-meta': 'error' },
@@ -80,8 +81,6 @@ const noAjv = {
 
 const program = (threadHash) => ({
   ...common,
-  // Read as Latin-1, which is quicker than UTF-8 and half as large in memory as what is not ASCII.
-  charset: 'ascii',
   entryPoints: [{ in: 'src/main/cli.ts', out: 'main/program' }],
   outdir: 'dist',
   format: 'cjs',
@@ -168,16 +167,19 @@ function removeStale(results) {
 
 /**
  * esbuild leaves characters beyond ASCII in regular expressions and tagged templates. There, too, an escape means the same (what `String.raw`
- * makes here is ASCII), and a program of ASCII alone is read quicker and takes half the memory.
+ * makes here is ASCII), and a program of ASCII alone is read quicker and takes half the memory: V8 keeps the source, in every thread for itself.
  */
-function escapeNonAscii(path) {
-  const text = readFileSync(path, 'utf8');
+function escapeNonAscii(text, name) {
   const raw = text.match(/String\.raw`[^`]*`/g) ?? [];
-  if (raw.some((literal) => /[^\0-\x7f]/.test(literal))) throw new Error(`${path} has a String.raw beyond ASCII: an escape there is text`);
-  const escaped = text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  writeFileSync(path, escaped);
-  return escaped;
+  if (raw.some((literal) => /[^\0-\x7f]/.test(literal))) throw new Error(`${name} has a String.raw beyond ASCII: an escape there is text`);
+  return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
+
+/**
+ * The wrapper of CommonJS, for the loaders that compile a file themselves: with it in the file they need no copy of the whole text. On one
+ * line with the text, so that line numbers in stacks are those of the map.
+ */
+const wrapped = (text) => `(function (exports, require, module, __filename, __dirname) {${text}\n})`;
 
 const hashOf = (content) => createHash('sha256').update(content).digest('hex').slice(0, 16);
 
@@ -188,11 +190,17 @@ async function bundleAll(outdir, more = {}) {
   const into = (options) => bundle({ ...options, ...more, outdir });
   const results = await Promise.all([into(clients), into(thread)]);
   refuseDynamicRequire(results[0]);
-  results.push(await into(program(hashOf(readFileSync(resolve(root, outdir, 'worker/session-host.cjs'))))));
-  const programFile = resolve(root, outdir, 'main/program.cjs');
-  // Its map is of what it is here.
-  if (more.sourcemap !== undefined) copyFileSync(programFile, `${programFile}.unescaped`);
-  results.push(await into(starter(hashOf(escapeNonAscii(programFile)))));
+  const finish = (name, wrap) => {
+    const file = resolve(root, outdir, name);
+    // Its map is of what it is here.
+    if (more.sourcemap !== undefined) copyFileSync(file, `${file}.unescaped`);
+    const text = wrap(escapeNonAscii(readFileSync(file, 'utf8'), name));
+    writeFileSync(file, text);
+    return text;
+  };
+  finish('worker/broker.cjs', (text) => text);
+  results.push(await into(program(hashOf(finish('worker/session-host.cjs', wrapped)))));
+  results.push(await into(starter(hashOf(finish('main/program.cjs', wrapped)))));
   // The loader is `cli.js`, and a script.
   writeFileSync(resolve(root, outdir, 'main/package.json'), '{ "type": "commonjs" }\n');
   return results;
@@ -210,7 +218,7 @@ export async function build() {
 
 /**
  * Builds the same code into another folder, with a source map beside each file that the file does not name; for profiles. The map of
- * the program is of `program.cjs.unescaped`.
+ * a script is of its `.unescaped`.
  */
 export async function bundleWithMaps(outdir) {
   await bundleAll(outdir, { sourcemap: 'external', sourcesContent: false });

@@ -14,7 +14,7 @@ export interface CodeStore {
   /** The code that an earlier start left; `undefined` where there is none that can be trusted. Never throws. */
   read(): Buffer | undefined;
   /** Takes a few milliseconds of the thread. A folder that cannot be written is no fault. Never throws. */
-  write(code: Buffer): void;
+  write(code: Uint8Array): void;
 }
 
 /** @param build of the built files: another build has other code */
@@ -71,7 +71,7 @@ function readCode(path: string): Buffer | undefined {
   }
 }
 
-function writeCode(path: string, code: Buffer): void {
+function writeCode(path: string, code: Uint8Array): void {
   const draft = `${path}.${process.pid}`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -21,8 +21,8 @@ paceCompiler();
 const filename = join(__dirname, 'program.cjs');
 const store = openCodeStore(process.env, buildHash);
 const cachedData = store?.read();
-// The wrapper of CommonJS, on one line with the source, so that line numbers in stacks are the file's own. The build writes ASCII only.
-const source = `(function (exports, require, module, __filename, __dirname) {${readFileSync(filename, 'latin1')}\n})`;
+// The build writes ASCII only, in the wrapper of CommonJS.
+const source = readFileSync(filename, 'latin1');
 const script = new Script(source, cachedData === undefined ? { filename } : { filename, cachedData });
 const module = { exports: {} as { start: typeof start } };
 (script.runInThisContext() as Wrapper)(module.exports, require, module, filename, __dirname);

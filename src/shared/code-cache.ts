@@ -36,12 +36,11 @@ export function createCodeCache(): CodeCache {
   return { early: new SharedArrayBuffer(slotBytes), warm: new SharedArrayBuffer(slotBytes) };
 }
 
-/** The published code, or `undefined` while there is none. */
-export function readCode(slot: SharedArrayBuffer): Buffer | undefined {
+/** The published code, or `undefined` while there is none. In memory of its own: V8 wants none that is shared. */
+export function readCode(slot: SharedArrayBuffer): Uint8Array<ArrayBuffer> | undefined {
   const head = headOf(slot);
   if (Atomics.load(head, stateAt) !== ready) return undefined;
-  // A copy: V8 wants memory that is not shared.
-  return Buffer.from(new Uint8Array(slot, headBytes, Atomics.load(head, lengthAt)));
+  return new Uint8Array(slot, headBytes, Atomics.load(head, lengthAt)).slice();
 }
 
 /** Publishes what `make` gives, unless another thread has done so, or does it now. Code that does not fit is dropped. */
@@ -72,7 +71,7 @@ export function refuseStoredCode(slot: SharedArrayBuffer): void {
 }
 
 /** Code that a thread of this process has made; `undefined` while there is none, and where it came from the disk. */
-export function readMadeCode(slot: SharedArrayBuffer): Buffer | undefined {
+export function readMadeCode(slot: SharedArrayBuffer): Uint8Array | undefined {
   return Atomics.load(headOf(slot), originAt) === ofThread ? readCode(slot) : undefined;
 }
 

@@ -71,9 +71,7 @@ async function bundle(name: string): Promise<void> {
     }),
     build({ ...script, entryPoints: [entry('serve-main', 'src/main/start.js')], define: { buildHash: JSON.stringify(name) } }),
   ]);
-  // As the loader reads it.
-  const program = join(unfinished, 'program.cjs');
-  writeFileSync(program, readFileSync(program, 'utf8').replace(/[^\0-\x7f]/g, escaped));
+  for (const file of ['program.cjs', 'session-host.cjs']) asLoadersRead(join(unfinished, file));
   try {
     renameSync(unfinished, join(built, name));
   } catch {
@@ -82,7 +80,11 @@ async function bundle(name: string): Promise<void> {
   }
 }
 
-const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** The same as the build of the program does. */
+function asLoadersRead(file: string): void {
+  const text = readFileSync(file, 'utf8').replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  writeFileSync(file, `(function (exports, require, module, __filename, __dirname) {${text}\n})`);
+}
 
 /** The clients of ACP and MCP, which the broker loads with the first subagent and the first MCP server. */
 const clients = ['subagents/acp-client.js', 'mcp/mcp-client.js'];
