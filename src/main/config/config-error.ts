@@ -1,5 +1,6 @@
 /** How a wrong setting is reported: which key, what was expected, what came, where, and what may have been meant. */
 import { ServerError } from '../../shared/errors.ts';
+import { quoted } from '../../shared/quoted.ts';
 
 const shownLength = 80;
 
@@ -14,7 +15,7 @@ export interface WrongSetting {
 }
 
 function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = quoted(value);
   return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
 }
 

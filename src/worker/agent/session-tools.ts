@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { quoted } from '../../shared/quoted.ts';
 import type { SessionOptions } from '../../shared/session-options.ts';
 import type { ToolSchema } from '../model/model-adapter.ts';
 import { FinalAnswer, finalAnswerName } from '../tools/final-answer.ts';
@@ -92,7 +93,7 @@ export class SessionTools implements ToolSet {
     const late = this.#late.get(name);
     if (late !== undefined) return late.parseArguments(raw);
     if (this.#has(name)) return this.#all.parseArguments(name, raw);
-    return { ok: false, code: 'UNKNOWN_TOOL', text: `There is no tool named ${JSON.stringify(name.slice(0, 80))}. Nothing was executed.` };
+    return { ok: false, code: 'UNKNOWN_TOOL', text: `There is no tool named ${quoted(name.slice(0, 80))}. Nothing was executed.` };
   }
 
   get #unchanged(): boolean {

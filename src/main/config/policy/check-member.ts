@@ -1,4 +1,5 @@
 /** The checks that all members of a policy share: a choice, a list of choices, a list of texts, the keys of a table. */
+import { quoted } from '../../../shared/quoted.ts';
 import { nearest } from '../config-error.ts';
 import { policyFault } from './policy-fault.ts';
 
@@ -38,7 +39,7 @@ export function checkKeys(table: Record<string, unknown>, known: readonly string
 
 /** A key that is not known is named all the same, as far as it fits on a line. */
 export function shownKey(written: string): string {
-  return JSON.stringify(written.slice(0, 60)).slice(1, -1);
+  return quoted(written.slice(0, 60)).slice(1, -1);
 }
 
 /** @throws ServerError CONFIG_INVALID */

@@ -6,6 +6,7 @@ import { isAbsolute, normalize, resolve } from 'node:path';
 import * as z from 'zod/v4';
 import type { JsonObject } from '../../../shared/errors.ts';
 import type { PolicyRules } from '../../../shared/policy-rules.ts';
+import { quoted } from '../../../shared/quoted.ts';
 import { budgetSchema } from '../../acp/meta/budget.ts';
 import { environmentSchema } from '../../acp/meta/environment.ts';
 import { traceparentSchema } from '../../acp/meta/prompt-options.ts';
@@ -128,7 +129,7 @@ function hashOf(value: object): string {
 /** A name of the file may hold line ends and what a terminal obeys. */
 function shownName(name: string): string {
   const cut = name.slice(0, 100);
-  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(cut) ? JSON.stringify(cut).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd') : cut;
+  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(cut) ? quoted(cut) : cut;
 }
 
 function firstFault(error: z.ZodError, line: object): string {

@@ -10,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ServerError } from '../../../shared/errors.ts';
+import { quoted } from '../../../shared/quoted.ts';
 import { configError } from '../../config/config-error.ts';
 import type { Job } from '../job.ts';
 import { readAt, scanLines } from '../line-scan.ts';
@@ -154,7 +155,7 @@ class JobsFile implements JobSource {
         throw new WrongLine('budget.maxCostUsd: expected prices to count by: set --price-input and --price-output');
       }
       const earlier = this.#byId.get(job.id);
-      if (earlier !== undefined) throw new WrongLine(`id: ${JSON.stringify(job.id)} is also the id of line ${this.#lines[earlier]}`);
+      if (earlier !== undefined) throw new WrongLine(`id: ${quoted(job.id)} is also the id of line ${this.#lines[earlier]}`);
       const index = this.#ids.length;
       this.#byId.set(job.id, index);
       this.#ids.push(job.id);

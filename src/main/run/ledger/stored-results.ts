@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { quoted } from '../../../shared/quoted.ts';
 import { configError } from '../../config/config-error.ts';
 import type { Attempts } from '../jobs/attempts.ts';
 import type { JobResult } from '../job-result.ts';
@@ -109,7 +110,7 @@ class Loading {
     if (index !== -1 && this.done[index] === 1) {
       // Between the two files that is a run killed while it moved a result; in one file somebody else wrote it.
       if (!isMain) return;
-      const expected = `one result of each attempt, but ${JSON.stringify(result.key)} has two`;
+      const expected = `one result of each attempt, but ${quoted(result.key)} has two`;
       throw configError({ key: '--out', expected, where: file.path });
     }
     if (retryErrors && index !== -1 && result.status === 'error') {
