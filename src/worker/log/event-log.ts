@@ -185,9 +185,7 @@ async function openLocked<T>(
   let epoch = lock.epoch;
   const reading = await readLog({ fd, path, size: fstatSync(fd).size }, (event) => {
     feed(tracker, event, path);
-    if (event.type === 'thread/attached') {
-      epoch = Math.max(epoch, event.data.epoch + 1);
-    }
+    epoch = Math.max(epoch, epochBehind(event, path));
     return onEvent(event);
   });
   const size = cutTornTail(path, fd, reading, lock);
@@ -217,9 +215,21 @@ function feed(tracker: OpenTurnTracker, event: LogEvent, path: string): void {
   try {
     tracker.feed(event);
   } catch (error) {
-    // Only a line made by hand gets here: its envelope is right, its data is not.
-    throw logCorrupt(path, event.seq + 2, `the data is not that of ${event.type} (${error instanceof Error ? error.name : 'fault'})`);
+    throw wrongData(path, event, error instanceof Error ? error.name : 'fault');
   }
+}
+
+/** The first epoch that is free behind the event, as far as it tells. */
+function epochBehind(event: LogEvent, path: string): number {
+  if (event.type !== 'thread/attached') return 0;
+  const { epoch } = event.data;
+  if (!Number.isSafeInteger(epoch) || epoch < 0) throw wrongData(path, event, 'its epoch is no whole number');
+  return epoch + 1;
+}
+
+/** Only a line made by hand gets here: its envelope is right, its data is not. */
+function wrongData(path: string, { seq, type }: LogEvent, why: string): ServerError {
+  return logCorrupt(path, seq + 2, `the data is not that of ${type} (${why})`);
 }
 
 function makeEvent(input: EventInput, seq: number, now: () => number = Date.now): LogEvent {
