@@ -188,13 +188,13 @@ t.test('a child that says nothing for too long is ended; one that waits for an a
 });
 
 t.test('a child whose tool works is not silent; one whose tool has ended is', async (t) => {
-  const rig = new SubagentRig(t, [badProvider('works-then-mute', { idleTimeoutMs: 1000, disposeEofGraceMs: 200 })]);
+  const rig = new SubagentRig(t, [badProvider('works-then-mute', { idleTimeoutMs: 700, disposeEofGraceMs: 200 })]);
   const { result, activities } = await rig.run();
   t.match(activities, [
     { kind: 'tool', status: 'in_progress' },
     { kind: 'tool', status: 'completed' },
   ]);
-  t.match(result, { stopReason: 'error', diagnostic: /said nothing for 1000 ms/ });
+  t.match(result, { stopReason: 'error', diagnostic: /said nothing for 700 ms/ });
 });
 
 t.test('a child in a session of its own that stops itself is still put away', async (t) => {

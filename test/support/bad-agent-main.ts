@@ -288,7 +288,7 @@ const prompts: Record<string, (sessionId: string, params: any, id: number) => Pr
   /** Its tool works for a while; then it says nothing any more. */
   'works-then-mute': async (sessionId) => {
     update(sessionId, { sessionUpdate: 'tool_call', toolCallId: 't1', title: 'Build', kind: 'execute', status: 'in_progress' });
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await new Promise((resolve) => setTimeout(resolve, 1500));
     update(sessionId, { sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' });
     return undefined;
   },
