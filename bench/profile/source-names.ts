@@ -18,7 +18,7 @@ export interface SourceFrame {
   readonly owner: string;
 }
 
-/** Loaders compile these files within such a function, on its first line: see src/worker/thread-loader.ts and src/main/start.ts. */
+/** The build puts these files into such a function, on its first line, behind the making of their maps: see scripts/build.mjs. */
 const wrapper = '(function (exports, require, module, __filename, __dirname) {';
 const wrappedFile = /\/(?:session-host|program)\.cjs$/;
 

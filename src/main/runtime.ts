@@ -187,7 +187,7 @@ export class Runtime {
     await Promise.all([this.#broker.shutdown(shutdownGraceMs), this.#telemetry.stop()]);
   }
 
-  /** Kills every child process at once, without waiting: the process itself is about to go. */
+  /** Kills every child process at once, blocking for 0.4 s at most: the process itself is about to go. */
   killChildrenNow(): void {
     this.#broker.killAllNow();
   }

@@ -103,7 +103,10 @@ export class BrokerThread {
     await this.#running?.api.releaseOwner(owner).catch(() => undefined);
   }
 
-  /** Kills every known process at once, without waiting: for the moment before the process itself must go. */
+  /**
+   * Kills every child at once: for the moment before the process itself must go. Blocks for what is just being started and until none is
+   * found, some milliseconds, 0.4 s at most; the broker starts nothing more.
+   */
   killAllNow(): void {
     if (!this.#wasStarted) return;
     this.#running?.spawnGate.close(startingWaitMs);

@@ -54,6 +54,7 @@ export interface BrokerOptions {
   readonly subagents?: readonly SubagentProvider[];
   /** How this server calls itself towards its subagents. */
   readonly agentInfo?: { readonly name: string; readonly version: string };
+  /** Shared with main, which closes it before it kills all children; without one every start passes. */
   readonly spawnGate?: SpawnGate;
 }
 

@@ -38,7 +38,7 @@ export interface LaunchFacts {
   readonly networkOff?: NetworkOff;
 }
 
-/** Starts the command, unless the gate is closed. What the system refuses (no program, no directory, no room) is an answer: a code and a sentence. */
+/** Starts the command. What the system refuses (no program, no directory, no room), and a closed gate, is an answer: a code and a sentence. */
 export async function launchGroup(spec: LaunchSpec, gate?: SpawnGate): Promise<Launch> {
   const start = (): ChildProcess =>
     spawn(spec.command, spec.args, {
