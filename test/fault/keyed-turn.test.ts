@@ -1,5 +1,5 @@
 /** A keyed turn whose thread or log fails under it: what the same key is answered then, and that nothing runs twice. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { faultTest, logPath, readEvents } from '../support/invariants.ts';
@@ -19,6 +19,8 @@ void faultTest('a turn whose thread died is not run again under its key', async 
   const text = '[!exit on ran]\nsay Working.\nrun echo x >> count; touch ran\nrun sleep 20';
   const lost = await server.request('session/prompt', prompt(sessionId, 'k', text));
   t.match(lost.error, { data: { code: 'THREAD_LOST' } });
+  // The same text asks for the same end again: it would come at once.
+  rmSync(join(rig.dir, 'ran'));
   for (let i = 0; i < 2; i += 1) {
     const again = await server.request('session/prompt', prompt(sessionId, 'k', text));
     t.match(again.error, { code: -31011, data: { code: 'TURN_INTERRUPTED', stored: true } });
