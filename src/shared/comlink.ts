@@ -113,22 +113,3 @@ export class PortEndpoint {
     this.#dispatch({ id, type: 'HANDLER', name: 'throw', value });
   }
 }
-
-/**
- * A call, or the death of the one that was called, whichever comes first. Rejects with the signal's reason, or with
- * what `dead` rejects with. The call's own late end is not lost as an unhandled rejection.
- */
-export async function callRacing<T>(call: Promise<T>, dead: Promise<never> | AbortSignal): Promise<T> {
-  if (dead instanceof Promise) return await Promise.race([call, dead]);
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(dead.reason as Error);
-    if (dead.aborted) stop();
-    else dead.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([call, aborted]);
-  } finally {
-    dead.removeEventListener('abort', stop);
-  }
-}

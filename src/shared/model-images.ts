@@ -18,6 +18,10 @@ export function takesImages(model: ModelConfig): boolean {
   return model.images === undefined ? isKnown(model.model) : model.images === 'on';
 }
 
+/** Each request of a model asks. */
+let asked: { readonly name: string; readonly answer: boolean } | undefined;
+
 function isKnown(name: string): boolean {
-  return known.some((pattern) => pattern.test(name)) && !others.test(name);
+  if (asked?.name !== name) asked = { name, answer: known.some((pattern) => pattern.test(name)) && !others.test(name) };
+  return asked.answer;
 }

@@ -153,7 +153,7 @@ void faultTest(
     t.equal(server.responses(second).length, 0, 'the second one waits');
     server.notify('session/cancel', { sessionId: a });
     for (const id of [first, second]) t.match(await server.response(id), { result: { stopReason: 'cancelled' } });
-    const quick = server.startPrompt(a, 'say three');
+    const quick = server.startPrompt(a, 'repeat 100000 word');
     server.notify('session/cancel', { sessionId: a });
     t.match(await server.response(quick), { result: { stopReason: 'cancelled' } }, 'right behind its prompt');
     const streaming = server.startPrompt(a, 'repeat 100000 word');

@@ -4,7 +4,7 @@ import { MessageChannel, type Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { BrokerThread, type BrokerThreadOptions } from '../../src/main/threads/broker-thread.ts';
 import type { BrokerApi, RunRequest } from '../../src/shared/broker-protocol.ts';
-import { callRacing, expose, portEndpoint, releaseProxy, wrap } from '../../src/shared/comlink.ts';
+import { expose, portEndpoint, releaseProxy, wrap } from '../../src/shared/comlink.ts';
 import { ServerError } from '../../src/shared/errors.ts';
 
 const entryPath = new URL('../../src/worker/broker/entry.js', import.meta.url);
@@ -158,14 +158,6 @@ t.test('comlink as this program uses it', async (t) => {
   t.equal(await api.add(1, 2), 3);
   await t.rejects(api.fail(), { name: 'ServerError', code: 'SESSION_BUSY', message: 'too many', data: { queued: 16 } });
   await t.rejects(api.crash(), { name: 'ServerError', code: 'INTERNAL', message: /^(?!.*secret)/ });
-
-  const dead = new AbortController();
-  const raced = callRacing(api.hang(), dead.signal);
-  dead.abort(new ServerError('THREAD_LOST', 'it is gone'));
-  await t.rejects(raced, { code: 'THREAD_LOST' });
-  await t.rejects(callRacing(api.hang(), dead.signal), { code: 'THREAD_LOST' });
-  await t.rejects(callRacing(api.hang(), Promise.reject(new Error('dead'))), { message: 'dead' });
-  t.equal(await callRacing(api.add(2, 2), new AbortController().signal), 4);
 
   const hanging = api.hang();
   port2.close();

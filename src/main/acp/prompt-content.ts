@@ -29,8 +29,18 @@ export interface PromptKinds {
  * what it means in a text.
  */
 export function promptKinds(settings: ChoiceSettings, profile: Profile): PromptKinds {
+  return { images: offersImages(settings), resources: profile === 'editor' };
+}
+
+/** Settings never change, and each prompt asks. */
+const imageOffers = new WeakMap<ChoiceSettings, boolean>();
+
+function offersImages(settings: ChoiceSettings): boolean {
+  const known = imageOffers.get(settings);
+  if (known !== undefined) return known;
   const images = offeredModels(settings).some((model) => takesImages(chosenModel(settings, { model })));
-  return { images, resources: profile === 'editor' };
+  imageOffers.set(settings, images);
+  return images;
 }
 
 /** What a prompt to this session may hold: a model that takes no images gets a mark in place of those of earlier prompts only. */

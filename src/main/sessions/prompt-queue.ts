@@ -186,7 +186,7 @@ export class PromptQueue {
     this.#parts.turns.started(attached.lane);
     try {
       await this.#send(prompt, requestId, attached);
-      const outcome = await Promise.race([end, attached.departure]);
+      const outcome = await attached.orDeparture(end);
       if ('kind' in outcome) settleDeparted(prompt, outcome);
       else if (outcome.ok) prompt.settle(outcome);
       else prompt.fail(failureOf(outcome));

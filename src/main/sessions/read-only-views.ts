@@ -4,7 +4,6 @@
  */
 import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { Chosen } from '../../shared/session-choices.ts';
-import type { LoadOutcome } from '../../shared/thread-protocol.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
 import type { SessionIdentity, SessionParts } from './session-parts.ts';
 
@@ -33,7 +32,8 @@ export class ReadOnlyViews {
     const { requestId, end } = completions.expectLoad();
     try {
       await attached.call((api) => api.replay(requestId));
-      const outcome = await Promise.race([end, attached.departure.then(lost)]);
+      const outcome = await attached.orDeparture(end);
+      if ('kind' in outcome) throw new ServerError('THREAD_LOST', 'The thread ended while the session was being shown.');
       if (!outcome.ok) throw fromWireError(outcome.error);
       return outcome.chosen;
     } catch (error) {
@@ -85,8 +85,4 @@ export class ReadOnlyViews {
     const message = 'The last thread is kept for turns: with strict isolation every session that is looked at holds one.';
     throw new ServerError('OVERLOADED', message, { data: { open: this.#open.size } });
   }
-}
-
-function lost(): LoadOutcome {
-  return { ok: false, error: { code: 'THREAD_LOST', message: 'The thread ended while the session was being shown.' } };
 }

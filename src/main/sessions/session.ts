@@ -11,7 +11,7 @@ import { fromWireError, ServerError } from '../../shared/errors.ts';
 import type { PermissionMode, PromptBlock } from '../../shared/events.ts';
 import type { Chosen, SessionChoices } from '../../shared/session-choices.ts';
 import type { PromptOptions } from '../../shared/session-options.ts';
-import type { ChoiceMade, LoadOutcome, SessionApi } from '../../shared/thread-protocol.ts';
+import type { ChoiceMade, SessionApi } from '../../shared/thread-protocol.ts';
 import type { RewindOutcome, RewindRequest } from '../../shared/undo-protocol.ts';
 import type { AttachedSession } from '../threads/attached-session.ts';
 import { endOrphans } from '../threads/end-orphans.ts';
@@ -232,7 +232,8 @@ export class Session {
     const { requestId, end } = this.#parts.threads.completions.expectLoad();
     try {
       await attached.call((api) => api.replay(requestId));
-      const outcome = await Promise.race([end, attached.departure.then(lostWhileLoading)]);
+      const outcome = await attached.orDeparture(end);
+      if ('kind' in outcome) throw new ServerError('THREAD_LOST', 'The thread ended while the session was being loaded.');
       if (!outcome.ok) throw fromWireError(outcome.error);
       this.#chosen.take(outcome.chosen);
     } finally {
@@ -293,8 +294,4 @@ export class Session {
     // Those that were started ahead, or kept while it was parked.
     await this.#parts.mcp?.release(this.identity);
   }
-}
-
-function lostWhileLoading(): LoadOutcome {
-  return { ok: false, error: { code: 'THREAD_LOST', message: 'The thread ended while the session was being loaded.' } };
 }

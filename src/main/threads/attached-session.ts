@@ -25,6 +25,8 @@ export class AttachedSession {
   readonly departure: Promise<Departure>;
   readonly #api: Remote<SessionApi>;
   readonly #port: MessagePort;
+  /** Told of the departure; empty while nobody waits. */
+  readonly #waiting = new Set<(how: Departure) => void>();
   #departed: Departure | undefined;
 
   constructor(
@@ -42,6 +44,7 @@ export class AttachedSession {
       this.#departed = how;
       this.#api[releaseProxy]();
       this.#port.close();
+      for (const tell of this.#waiting) tell(how);
       return how;
     });
   }
@@ -50,11 +53,26 @@ export class AttachedSession {
     return this.#departed;
   }
 
+  /**
+   * What comes first, the end of `work` or the departure.
+   *
+   * In place of `Promise.race`, by which the promise of the departure would hold the outcome of every race, each turn's text among
+   * them, for as long as the session is attached.
+   */
+  orDeparture<T>(work: Promise<T>): Promise<T | Departure> {
+    if (this.#departed !== undefined) return Promise.race([work, Promise.resolve(this.#departed)]);
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(resolve);
+      void work.then(resolve, reject).then(() => this.#waiting.delete(resolve));
+    });
+  }
+
   /** Calls the session; `undefined` when its thread ended before the answer. Rejects with the call's own ServerError. */
   async call<T>(use: (api: Remote<SessionApi>) => Promise<T>): Promise<T | undefined> {
     if (this.#departed !== undefined) return undefined;
     try {
-      return await Promise.race([use(this.#api), this.departure.then(() => undefined)]);
+      const answer = await this.orDeparture(use(this.#api).then((value) => ({ value })));
+      return 'value' in answer ? answer.value : undefined;
     } catch (error) {
       // The port closes before the thread's last messages have been taken: the departure tells when that is done.
       if (!(error instanceof ServerError) || error.code !== 'THREAD_LOST') throw error;

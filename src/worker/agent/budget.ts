@@ -65,9 +65,9 @@ export class TurnLimits {
     const startedAt = wallClock();
     this.#startedAt = startedAt;
     this.all = [
-      ...limitsOf(session ?? {}, { scope: 'session', byClient: true, sums: () => ledger.sums(), wallClock, startedAt }),
-      ...limitsOf(turn ?? {}, { scope: 'turn', byClient: true, sums: turnSums, wallClock, startedAt }),
-      ...limitsOf(limitedOf(server), { scope: 'turn', byClient: false, sums: turnSums, wallClock, startedAt }),
+      ...limitsOf(session, { scope: 'session', byClient: true, sums: () => ledger.sums(), wallClock, startedAt }),
+      ...limitsOf(turn, { scope: 'turn', byClient: true, sums: turnSums, wallClock, startedAt }),
+      ...limitsOf(server, { scope: 'turn', byClient: false, sums: turnSums, wallClock, startedAt }),
     ];
   }
 
@@ -187,29 +187,29 @@ function roomOf(left: number, inputTokens: number): number {
   return Math.max(1, left - inputTokens, Math.min(left, usefulAnswer));
 }
 
+const noLimits: readonly Limit[] = [];
+
 interface LimitSource extends Pick<Limit, 'scope' | 'byClient'> {
   readonly sums: () => SessionSums;
   readonly wallClock: () => number;
   readonly startedAt: number;
 }
 
-function limitsOf(budget: Budget, { scope, byClient, sums, wallClock, startedAt }: LimitSource): Limit[] {
-  const limit = (name: BudgetName, max: number | undefined, used: () => number): Limit[] =>
-    max === undefined ? [] : [{ name, scope, byClient, max, used }];
+/** Made for each turn, so only of what is limited. `0` in the server's budget means no limit. */
+function limitsOf(budget: Budget | undefined, { scope, byClient, sums, wallClock, startedAt }: LimitSource): readonly Limit[] {
+  if (budget === undefined) return noLimits;
+  const limits: Limit[] = [];
+  const limit = (name: BudgetName, max: number | undefined, used: () => number): void => {
+    if (max !== undefined && (byClient || max > 0)) limits.push({ name, scope, byClient, max, used });
+  };
   const { deadline } = budget;
-  return [
-    ...limit('steps', budget.maxSteps, () => sums().steps),
-    ...limit('tool-calls', budget.maxToolCalls, () => sums().toolCalls),
-    ...limit('wall-time', budget.maxWallMs, () => sums().elapsedMs),
-    ...limit('deadline', deadline === undefined ? undefined : deadline - startedAt, () => wallClock() - startedAt),
-    ...limit('tokens', budget.maxTokens, () => sums().tokens),
-    ...limit('cost', budget.maxCostUsd, () => sums().costUsd),
-  ];
-}
-
-/** `0` in the server's budget means no limit. */
-function limitedOf(server: TurnBudget): Budget {
-  return Object.fromEntries(Object.entries(server).filter(([, max]) => max > 0));
+  limit('steps', budget.maxSteps, () => sums().steps);
+  limit('tool-calls', budget.maxToolCalls, () => sums().toolCalls);
+  limit('wall-time', budget.maxWallMs, () => sums().elapsedMs);
+  limit('deadline', deadline === undefined ? undefined : deadline - startedAt, () => wallClock() - startedAt);
+  limit('tokens', budget.maxTokens, () => sums().tokens);
+  limit('cost', budget.maxCostUsd, () => sums().costUsd);
+  return limits;
 }
 
 /** In the limit's unit, whole but for money; `undefined` when nothing limits it. */

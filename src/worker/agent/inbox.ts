@@ -21,6 +21,8 @@ export class Inbox {
 
   /** What it takes in memory, at most. */
   get bytes(): number {
+    // Read at every event, and nearly always empty.
+    if (this.#notices.length === 0 && this.#steers.length === 0) return 0;
     const blocks = [...this.#notices, ...this.#steers].flatMap(({ content }) => content);
     return bytesPerChar * blocks.reduce((sum, block) => sum + blockChars(block), 0);
   }

@@ -11,6 +11,8 @@ export interface Journal {
    * @throws ServerError LOG_WRITE_FAILED when the disk refuses; nothing was shown then
    */
   append(event: EventInput): LogEvent;
+  /** The same for several events, which are logged all together or not at all, and with less work than one by one. */
+  appendAll(events: readonly EventInput[]): LogEvent[];
   /** Shows streamed text at once and logs it merged, at the latest 100 ms later or before the next `append`. */
   delta(chunk: EventData['assistant/chunk']): void;
   /**
@@ -19,4 +21,9 @@ export interface Journal {
    * @throws ServerError LOG_WRITE_FAILED, also when another writer has taken the log over
    */
   barrier(): Promise<void>;
+  /**
+   * Everything appended so far is on the disk at the latest 100 ms later, without anybody waiting for it. That it failed is told to
+   * the next `append` or `barrier`.
+   */
+  syncSoon(): void;
 }

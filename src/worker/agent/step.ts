@@ -51,7 +51,6 @@ function recordClaimed(context: AgentContext, scope: TurnScope): void {
 async function takeAnswer(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<void> {
   let asked = await ask(context, scope, envelope);
   if (isContextFailure(asked) && (await recoverContext(context, scope, envelope))) asked = await ask(context, scope, envelope);
-  if (asked === undefined) return;
   const { outcome, cap } = asked;
   if (outcome.kind === 'answer') {
     await takeFinished(context, scope, envelope, { ...outcome, cap });
@@ -68,10 +67,10 @@ interface Asked {
   readonly cap: OutputCap | undefined;
 }
 
-/** `undefined` when the turn ended before the model was called. */
-async function ask(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<Asked | undefined> {
-  await scope.barrier();
-  if (scope.ended) return undefined;
+async function ask(context: AgentContext, scope: TurnScope, envelope: RequestEnvelope): Promise<Asked> {
+  // A question changes nothing outside, so it does not wait for the disk: each barrier costs a first token its time. What is done
+  // with the answer stands behind a barrier of its own.
+  context.journal.syncSoon();
   const { system, tools } = envelope;
   const inputTokens = context.history.estimateTokens(envelope.chars);
   const cap = scope.limits.outputCap(inputTokens);
@@ -80,9 +79,8 @@ async function ask(context: AgentContext, scope: TurnScope, envelope: RequestEnv
   return { outcome: await callModel(context, scope, { request, step: scope.step, shown: true, inputTokens }), cap };
 }
 
-function isContextFailure(asked: Asked | undefined): boolean {
-  const outcome = asked?.outcome;
-  return outcome?.kind === 'failed' && outcome.failure instanceof ModelFailure && outcome.failure.code === 'CONTEXT_WINDOW';
+function isContextFailure({ outcome }: Asked): boolean {
+  return outcome.kind === 'failed' && outcome.failure instanceof ModelFailure && outcome.failure.code === 'CONTEXT_WINDOW';
 }
 
 async function takeFinished(

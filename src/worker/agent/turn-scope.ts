@@ -111,13 +111,15 @@ export class TurnScope {
    * @throws ServerError LOG_WRITE_FAILED; the turn has then ended with it, so nothing further is dispatched
    */
   record(event: EventInput): LogEvent {
+    return this.recordAll([event])[0]!;
+  }
+
+  /** {@link record} for several events, which are logged all together or not at all. */
+  recordAll(events: readonly EventInput[]): LogEvent[] {
+    if (events.length === 0) return [];
     try {
-      const logged = this.#context.journal.append(event);
-      this.#context.history.apply(logged);
-      this.#context.open.apply(logged);
-      this.#context.ledger.apply(logged);
-      this.#context.instructions?.observe(logged);
-      if (logged.type === 'assistant/message' && logged.data.text !== '') this.#text = logged.data.text;
+      const logged = this.#context.journal.appendAll(events);
+      for (const event of logged) this.#apply(event);
       // Before that an earlier turn is being closed, and what is too large not yet cut.
       if (this.#isFit && this.#context.memory.isOver) this.end(errorReason(this.#context.memory.excess()));
       return logged;
@@ -135,6 +137,15 @@ export class TurnScope {
       this.end(errorReason(error));
       throw error;
     }
+  }
+
+  #apply(event: LogEvent): void {
+    const { history, open, ledger, instructions } = this.#context;
+    history.apply(event);
+    open.apply(event);
+    ledger.apply(event);
+    instructions?.observe(event);
+    if (event.type === 'assistant/message' && event.data.text !== '') this.#text = event.data.text;
   }
 
   #endAt(limit: Limit | undefined): boolean {

@@ -5,7 +5,7 @@
 import type { JsonValue } from '../../shared/errors.ts';
 import type { EventData, EventInput, PromptBlock, TurnEndReason, TurnUsage } from '../../shared/events.ts';
 import type { Budget } from '../../shared/session-options.ts';
-import { fitMemory } from '../memory/history-memory.ts';
+import { fitMemory, fitsMemory } from '../memory/history-memory.ts';
 import type { AgentContext } from './agent-context.ts';
 import { contextUse, sessionCost } from './context-use.ts';
 import { errorReason } from './end-reason.ts';
@@ -53,16 +53,7 @@ export async function runTurn(context: AgentContext, scope: TurnScope, work: Tur
   const timeLimit = new TimeLimit(context, scope);
   try {
     closeEarlierTurn(context, scope);
-    scope.record({ type: 'turn/start', data: startOf(scope) });
-    fitMemory(context, scope);
-    scope.noteFit();
-    const { prompt } = work;
-    if (prompt !== undefined) {
-      scope.record({
-        type: 'user/message',
-        data: { turn: scope.turn, messageId: scope.options.messageId ?? context.newId(), source: 'prompt', ...prompt },
-      });
-    }
+    recordStart(context, scope, work);
     // Only now may the turn end by time: what is logged above must come first.
     timeLimit.start();
     await work.run(context, scope);
@@ -71,6 +62,22 @@ export async function runTurn(context: AgentContext, scope: TurnScope, work: Tur
   }
   timeLimit.stop();
   return closeTurn(context, scope);
+}
+
+/** A conversation that is too large is cut between the start and the prompt: what the person says now is not to be cut with it. */
+function recordStart(context: AgentContext, scope: TurnScope, { prompt }: TurnWork): void {
+  const start: EventInput = { type: 'turn/start', data: startOf(scope) };
+  const data = { turn: scope.turn, messageId: scope.options.messageId ?? context.newId(), source: 'prompt' as const };
+  const said: EventInput[] = prompt === undefined ? [] : [{ type: 'user/message', data: { ...data, ...prompt } }];
+  if (fitsMemory(context)) {
+    scope.noteFit();
+    scope.recordAll([start, ...said]);
+    return;
+  }
+  scope.record(start);
+  fitMemory(context, scope);
+  scope.noteFit();
+  scope.recordAll(said);
 }
 
 /** What the client gave with the prompt, and nothing else. */
@@ -86,7 +93,7 @@ function startOf({ turn, options }: TurnScope): EventData['turn/start'] {
 
 /** An earlier turn whose end could not be written, or that a replayed log left open. */
 function closeEarlierTurn(context: AgentContext, scope: TurnScope): void {
-  for (const event of [...context.open.closers(), ...context.open.turnCloser()]) scope.record(event);
+  scope.recordAll([...context.open.closers(), ...context.open.turnCloser()]);
 }
 
 async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnEnd> {
@@ -96,10 +103,15 @@ async function closeTurn(context: AgentContext, scope: TurnScope): Promise<TurnE
   context.ledger.sealTurn();
   try {
     context.open.decideEnd(scope.turn, endOf(scope, usage));
-    for (const event of context.open.closers()) scope.record(withContext(event, context, costUsd));
-    // What was sent into the turn too late for a step still belongs to the conversation.
-    context.inbox.claimSteers((message) => recordMessage(context, scope, message));
-    for (const event of context.open.turnCloser()) scope.record(event);
+    const closers = context.open.closers();
+    scope.recordAll(closers.filter(({ type }) => type !== 'step/end'));
+    const ends = closers.filter(({ type }) => type === 'step/end').map((event) => withContext(event, context, costUsd));
+    if (context.inbox.hasSteers) {
+      scope.recordAll(ends.splice(0));
+      // What was sent into the turn too late for a step still belongs to the conversation.
+      context.inbox.claimSteers((message) => recordMessage(context, scope, message));
+    }
+    scope.recordAll([...ends, ...context.open.turnCloser()]);
     await scope.barrier();
   } catch (error) {
     scope.replaceNaturalEnd(errorReason(error));

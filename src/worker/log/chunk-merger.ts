@@ -61,18 +61,18 @@ export class ChunkMerger {
    * @throws what `emit` throws; the text is kept then
    */
   flush(): void {
-    const pending = this.#pending;
-    if (pending === undefined) {
-      return;
-    }
-    this.#emit({ ...pending, text: this.#text });
-    this.#pending = undefined;
-    this.#text = '';
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
+    const { waiting } = this;
+    if (waiting === undefined) return;
+    this.#emit(waiting);
+    this.discard();
   }
 
-  /** Forgets what waits and stops the timer; for a log that is given up. */
+  /** What waits, for whoever logs it together with what comes behind it, and then calls {@link ChunkMerger.discard}. */
+  get waiting(): Chunk | undefined {
+    return this.#pending === undefined ? undefined : { ...this.#pending, text: this.#text };
+  }
+
+  /** Forgets what waits and stops the timer: it is in the log, or the log is given up. */
   discard(): void {
     this.#pending = undefined;
     this.#text = '';

@@ -102,20 +102,31 @@ export class EventLog {
   }
 
   /**
-   * Appends one event and returns it as logged, known secrets taken out. It is in the file then, and on the disk after the next {@link barrier}.
+   * Appends events and returns them as logged, known secrets taken out. All of them are in the file then, by one system call, and
+   * on the disk after the next {@link barrier}.
    *
-   * @throws ServerError LOG_WRITE_FAILED; the log is as before then, and a later append may succeed
+   * @throws ServerError LOG_WRITE_FAILED; the log is as before then, none of them in it, and a later append may succeed
    */
-  append(input: EventInput): LogEvent {
-    const made = makeEvent(input, this.#nextSeq, this.#options.now);
-    const json = JSON.stringify(made);
-    // Who reads the log again must get what is told now: so the event itself goes on without it.
-    const event = this.#secrets.mayBeIn(json) ? this.#secrets.inData(made) : made;
-    this.#writer.write(sealLine(event === made ? json : JSON.stringify(event)));
+  appendAll(inputs: readonly EventInput[]): LogEvent[] {
+    const lines: Buffer[] = [];
+    const events = inputs.map((input, index) => {
+      const made = makeEvent(input, this.#nextSeq + index, this.#options.now);
+      const json = JSON.stringify(made);
+      // Who reads the log again must get what is told now: so the event itself goes on without it.
+      const event = this.#secrets.mayBeIn(json) ? this.#secrets.inData(made) : made;
+      lines.push(sealLine(event === made ? json : JSON.stringify(event)));
+      return event;
+    });
+    this.#writer.write(lines);
     // A list is in the order of what was said: opening a session says nothing.
-    if (input.type === 'thread/attached' && this.#nextSeq > 0) this.#writer.keepTime();
-    this.#nextSeq += 1;
-    return event;
+    if (inputs[0]?.type === 'thread/attached' && this.#nextSeq > 0) this.#writer.keepTime();
+    this.#nextSeq += events.length;
+    return events;
+  }
+
+  /** {@link appendAll} for one event. */
+  append(input: EventInput): LogEvent {
+    return this.appendAll([input])[0]!;
   }
 
   /**
@@ -127,6 +138,11 @@ export class EventLog {
    */
   barrier(): Promise<void> {
     return this.#writer.barrier();
+  }
+
+  /** @see LogWriter.syncSoon */
+  syncSoon(): void {
+    this.#writer.syncSoon();
   }
 
   /**
@@ -203,7 +219,7 @@ async function openLocked<T>(
   let nextSeq = reading.eventCount;
   for (const input of openTurn === undefined ? [] : closingEvents(openTurn)) {
     const event = makeEvent(input, nextSeq, options.now);
-    writer.write(sealLine(JSON.stringify(event)));
+    writer.write([sealLine(JSON.stringify(event))]);
     nextSeq += 1;
     await onEvent(event);
   }

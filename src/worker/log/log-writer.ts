@@ -2,7 +2,7 @@
  * Appends whole lines to an open log file and makes them durable.
  *
  * `write` is synchronous: some microseconds, where a trip through the thread pool would queue behind every session's
- * fdatasync. A line is in the file wholly or not at all. Must never write to a file that another writer has taken over.
+ * fdatasync. What one call writes is in the file wholly or not at all. Must never write to a file that another writer has taken over.
  */
 import { closeSync, fdatasync, fsync, fstatSync, ftruncateSync, futimesSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -37,6 +37,8 @@ interface RunningSync {
   readonly done: Promise<void>;
 }
 
+const soonMs = 100;
+
 const fdatasyncOf = promisify(fdatasync);
 const fsyncOf = promisify(fsync);
 
@@ -60,6 +62,7 @@ export class LogWriter {
   #hasRemains = false;
   #running: RunningSync | undefined;
   #waiting: Promise<void> | undefined;
+  #soon: NodeJS.Timeout | undefined;
   #syncFault: ServerError | undefined;
   #isClosed = false;
 
@@ -81,28 +84,32 @@ export class LogWriter {
   }
 
   /**
-   * Appends one line. On failure the file keeps its earlier length, so the next try finds it whole.
+   * Appends lines, by one system call. On failure the file keeps its earlier length, so the next try finds it whole.
    *
    * @throws ServerError LOG_WRITE_FAILED
    */
-  write(line: Buffer): void {
+  write(lines: readonly Buffer[]): void {
     this.#assertUsable();
     if (this.#isGivenUp?.() === true) throw logWriteFailed(this.#path, 'another thread has taken the session over');
     if (performance.now() - this.#checkedAt >= this.#checkEveryMs) this.#assertInPlace();
-    if (line.length > lineLimitBytes) {
-      throw logWriteFailed(this.#path, `an event of ${line.length} bytes is longer than a line may be (64 MB)`);
+    for (const { length } of lines) {
+      if (length > lineLimitBytes) {
+        throw logWriteFailed(this.#path, `an event of ${length} bytes is longer than a line may be (64 MB)`);
+      }
     }
+    const [first] = lines;
+    const bytes = lines.length === 1 && first !== undefined ? first : Buffer.concat(lines);
     try {
       // A short write is no error; the next one names the cause, if there is one.
-      for (let written = 0; written < line.length; ) {
-        written += writeSync(this.#fd, line, written, line.length - written);
+      for (let written = 0; written < bytes.length; ) {
+        written += writeSync(this.#fd, bytes, written, bytes.length - written);
       }
     } catch (error) {
       this.#hasRemains = true;
       this.#cutRemains();
       throw logWriteFailed(this.#path, error);
     }
-    this.#size += line.length;
+    this.#size += bytes.length;
   }
 
   /** Gives the file the time back that it had when it was opened: what was written since is no news. */
@@ -130,12 +137,25 @@ export class LogWriter {
     this.#assertInPlace();
   }
 
+  /**
+   * Starts an fdatasync at the latest 100 ms later, for which nobody waits: one that comes until then for another reason does as well.
+   * Its failure closes the log as that of a barrier does.
+   */
+  syncSoon(): void {
+    if (this.#isClosed || this.#durable >= this.#size) return;
+    this.#soon ??= setTimeout(() => {
+      // Who writes or waits next meets its failure.
+      this.#syncCovering(this.#size).catch(() => undefined);
+    }, soonMs);
+  }
+
   /** Waits for a running fdatasync, then closes the descriptor. Makes nothing durable by itself; idempotent. */
   async close(): Promise<void> {
     if (this.#isClosed) {
       return;
     }
     this.#isClosed = true;
+    this.#stopSoon();
     // Their callers get the failure; here only the descriptor matters, which must not be closed under a running call.
     await Promise.allSettled([this.#running?.done, this.#waiting]);
     closeSync(this.#fd);
@@ -159,10 +179,16 @@ export class LogWriter {
 
   #startSync(): Promise<void> {
     this.#waiting = undefined;
+    this.#stopSoon();
     const covers = this.#size;
     const done = this.#syncNow(covers);
     this.#running = { covers, done };
     return done;
+  }
+
+  #stopSoon(): void {
+    clearTimeout(this.#soon);
+    this.#soon = undefined;
   }
 
   async #syncNow(covers: number): Promise<void> {

@@ -21,11 +21,16 @@ const notice =
  *
  * @throws ServerError LOG_WRITE_FAILED
  */
-export function fitMemory({ history, memory }: AgentContext, scope: TurnScope): void {
-  const { cutThrough } = history;
-  if (cutThrough === undefined && history.bytes <= memory.limitBytes * startShare) return;
-  const throughSeq = seqToCut(history, memory.limitBytes * keptShare) ?? cutThrough;
+export function fitMemory(context: AgentContext, scope: TurnScope): void {
+  if (fitsMemory(context)) return;
+  const { history, memory } = context;
+  const throughSeq = seqToCut(history, memory.limitBytes * keptShare) ?? history.cutThrough;
   if (throughSeq !== undefined) scope.record({ type: 'history/compacted', data: { throughSeq, summary: notice } });
+}
+
+/** Whether there is nothing to cut before a step, nor a cut to log. */
+export function fitsMemory({ history, memory }: AgentContext): boolean {
+  return history.cutThrough === undefined && history.bytes <= memory.limitBytes * startShare;
 }
 
 /** While a log is replayed, behind event `seq`: what would be cut before the next step anyway must not be held until then. */

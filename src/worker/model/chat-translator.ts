@@ -32,7 +32,7 @@ interface ChatChunk {
 
 export interface ChatTranslatorOptions {
   /** Call ids that this session has used; see {@link ToolCallJoiner}. */
-  readonly usedCallIds: Set<string>;
+  readonly usedCallIds: () => Set<string>;
   readonly sink: (event: ModelEvent) => void;
   /** Only to take it out of a provider's words. */
   readonly apiKey: string | undefined;

@@ -16,6 +16,8 @@ export interface ModelEndpoint {
   readonly port: number;
   /** Path and query of `chat/completions`. */
   readonly path: string;
+  /** As the host header has it: without the port that the scheme means anyway. */
+  readonly authority: string;
   /** `host:port`, for messages. */
   readonly label: string;
 }
@@ -49,7 +51,8 @@ export function parseEndpoint(baseUrl: string): ModelEndpoint {
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
   let base = url.pathname;
   while (base.endsWith('/')) base = base.slice(0, -1);
-  return { secure, hostname, port, path: `${base}/chat/completions${url.search}`, label: `${url.hostname}:${port}` };
+  const label = `${url.hostname}:${port}`;
+  return { secure, hostname, port, path: `${base}/chat/completions${url.search}`, authority: url.host, label };
 }
 
 /** A name may resolve to what the address check refuses, so the answers of the resolver are checked too. */

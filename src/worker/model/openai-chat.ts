@@ -49,7 +49,7 @@ export class OpenAiChatModel implements ModelAdapter {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new ModelFailure('AUTH', 'The API key holds characters that a key cannot have. Check the variable it comes from.');
     }
-    const translator = new ChatTranslator({ usedCallIds: usedCallIds(request.messages), sink, apiKey });
+    const translator = new ChatTranslator({ usedCallIds: () => usedCallIds(request.messages), sink, apiKey });
     const body = writeChatBody(this.#config, request, this.#sent?.deref());
     try {
       await SseExchange.run({

@@ -47,7 +47,7 @@ export class ReplayModel implements ModelAdapter {
       throw new ModelFailure('SCRIPT_MISMATCH', `The recording has ${this.#turns.length} model calls, but call ${index + 1} was made.`);
     }
     checkExpectation(turn, index, request);
-    const translator = new ChatTranslator({ usedCallIds: usedCallIds(request.messages), sink, apiKey: undefined });
+    const translator = new ChatTranslator({ usedCallIds: () => usedCallIds(request.messages), sink, apiKey: undefined });
     await play(turn, translator, options);
     checkAbort(options.signal);
     if (turn.hang) await untilAborted(options.signal);

@@ -76,14 +76,18 @@ export class SseExchange {
       port: endpoint.port,
       path: endpoint.path,
       agent: fromPool ? agentFor(endpoint) : false,
+      // Else node looks for one in the headers, at each request.
+      ...(endpoint.secure ? {} : { servername: '' }),
       lookup: guardedLookup,
-      headers: {
+      // As a list node takes them as they are, where it would check and store each member of an object.
+      headers: Object.entries({
+        host: endpoint.authority,
         accept: 'text/event-stream',
         'accept-encoding': 'identity',
         'content-type': 'application/json',
-        'content-length': body.reduce((sum, piece) => sum + piece.length, 0),
+        'content-length': String(body.reduce((sum, piece) => sum + piece.length, 0)),
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-      },
+      }).flat(),
     };
     const request = endpoint.secure ? secureHttp().request(requestOptions) : plainRequest(requestOptions);
     this.#request = request;

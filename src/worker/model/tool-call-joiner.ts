@@ -33,13 +33,14 @@ export function usedCallIds(messages: readonly ModelMessage[]): Set<string> {
 
 export class ToolCallJoiner {
   readonly #byIndex = new Map<number, OpenCall>();
-  readonly #used: Set<string>;
+  readonly #readUsed: () => Set<string>;
+  #known: Set<string> | undefined;
   readonly #sink: (event: ModelEvent) => void;
   #lastIndex = -1;
 
-  /** @param used grows by the ids of this answer */
-  constructor(used: Set<string>, sink: (event: ModelEvent) => void) {
-    this.#used = used;
+  /** @param used is asked once, and only when there is a call; what it returns grows by the ids of this answer */
+  constructor(used: () => Set<string>, sink: (event: ModelEvent) => void) {
+    this.#readUsed = used;
     this.#sink = sink;
   }
 
@@ -91,8 +92,9 @@ export class ToolCallJoiner {
 
   #claimId(id: unknown): string {
     let claimed = typeof id === 'string' && id.length <= 256 ? id : '';
-    for (let n = this.#used.size + 1; claimed === '' || this.#used.has(claimed); n += 1) claimed = `call_${n}`;
-    this.#used.add(claimed);
+    const used = (this.#known ??= this.#readUsed());
+    for (let n = used.size + 1; claimed === '' || used.has(claimed); n += 1) claimed = `call_${n}`;
+    used.add(claimed);
     return claimed;
   }
 }

@@ -46,11 +46,17 @@ export class SessionJournal implements Journal {
   }
 
   append(event: EventInput): LogEvent {
-    this.#chunks.before(event);
-    this.#merger.flush();
-    const logged = this.#opened().append(event);
-    this.#view.show(logged);
-    return logged;
+    return this.appendAll([event])[0]!;
+  }
+
+  appendAll(events: readonly EventInput[]): LogEvent[] {
+    for (const event of events) this.#chunks.before(event);
+    const chunk = this.#merger.waiting;
+    const log = this.#opened();
+    if (chunk === undefined) return this.#shown(log.appendAll(events));
+    const [, ...logged] = log.appendAll([{ type: 'assistant/chunk', data: chunk }, ...events]);
+    this.#merger.discard();
+    return this.#shown(logged);
   }
 
   /** Shows an event and logs nothing. */
@@ -65,6 +71,10 @@ export class SessionJournal implements Journal {
   async barrier(): Promise<void> {
     this.#merger.flush();
     await this.#opened().barrier();
+  }
+
+  syncSoon(): void {
+    this.#opened().syncSoon();
   }
 
   /** Logs what waits and gives the log up, also when the disk refuses what waits. */
@@ -87,6 +97,11 @@ export class SessionJournal implements Journal {
   async replay(onEvent: (event: LogEvent) => void | Promise<void>): Promise<void> {
     this.#merger.flush();
     await this.#opened().replay(onEvent);
+  }
+
+  #shown(events: LogEvent[]): LogEvent[] {
+    for (const event of events) this.#view.show(event);
+    return events;
   }
 
   #opened(): EventLog {

@@ -8,9 +8,10 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { EventData, LogEvent } from '../../shared/events.ts';
-import { findInstructions, type FoundFile, type InstructionPlaces } from './instruction-places.ts';
+import type { FoundFile, InstructionPlaces } from './instruction-places.ts';
 import { changeNotice, type InstructionFile, instructionBlock } from './instruction-text.ts';
 import { readInstructions } from './read-instructions.ts';
+import { findRecently } from './recent-looks.ts';
 
 /** A file system that is slower than this keeps its instructions to itself until the session is attached again. */
 const deadlineMs = 2_000;
@@ -46,6 +47,8 @@ export class SessionInstructions {
   #looked: { readonly signature: string; readonly files: readonly InstructionFile[] } | undefined;
   #isLate = false;
   #remembered: number | undefined;
+  /** Monotonic milliseconds: the session has worked until then, and its own work, or who saw it end, may have changed the files. */
+  #notBefore = performance.now();
 
   constructor(options: SessionInstructionsOptions) {
     this.#options = options;
@@ -70,7 +73,10 @@ export class SessionInstructions {
     } else if (type === 'request/header') this.#headerSeq = event.seq;
     else if (type === 'history/compacted') this.#loseIf((told) => told.seq <= data.throughSeq);
     else if (type === 'history/rewound') this.#loseIf(() => true);
-    else if (type === 'turn/end' && data.reason.kind === 'refusal') this.#loseIf((told) => told.turn === data.turn);
+    else if (type === 'turn/end') {
+      this.#notBefore = performance.now();
+      if (data.reason.kind === 'refusal') this.#loseIf((told) => told.turn === data.turn);
+    }
   }
 
   /**
@@ -144,11 +150,14 @@ export class SessionInstructions {
     return this.#looked !== undefined && signatureOf(this.#find(seen)) === this.#looked.signature ? this.#looked.files : undefined;
   }
 
-  #find(seen: SeenPaths): FoundFile[] {
+  #find(seen: SeenPaths): readonly FoundFile[] {
     this.#remembered = seen.remembered;
     // Those that the model was told of stay, also when the session is attached again and has read nothing yet.
     const told = this.#told?.files.map(({ path }) => path) ?? [];
-    return findInstructions(this.#options, [...new Set([...told, ...seen.paths].map((path) => dirname(path)))]);
+    const entered = [...new Set([...told, ...seen.paths].map((path) => dirname(path)))];
+    const found = findRecently(this.#options, entered, this.#notBefore);
+    this.#notBefore = performance.now();
+    return found;
   }
 
   async #placesAnswer(): Promise<void> {

@@ -141,7 +141,7 @@ function chunk(random: Random): string {
 function outcomeOf(parts: readonly Buffer[]): Outcome {
   const events: ModelEvent[] = [];
   try {
-    const translator = new ChatTranslator({ usedCallIds: new Set(['a']), sink: (one) => events.push(one), apiKey: undefined });
+    const translator = new ChatTranslator({ usedCallIds: () => new Set(['a']), sink: (one) => events.push(one), apiKey: undefined });
     let isDone = false;
     const decoder = new SseDecoder((data) => {
       if (!isDone) isDone = translator.take(data) === 'done';

@@ -25,6 +25,8 @@ const schema = z.lazy(() =>
 
 /** @throws ServerError INVALID_PARAMS naming the member */
 export function promptOptions(params: WithMeta, content: readonly PromptBlock[], prices: Prices | undefined): PromptOptions {
+  // Most prompts say nothing, and each passes here.
+  if (params._meta == null) return {};
   const { key, traceparent, ...given } = readExtension(params, schema);
   refuseUnknownCost(given.budget, prices);
   return present({

@@ -122,6 +122,8 @@ export class AgentRig {
   refuseDelta = false;
   #ids = 0;
   #onDisk = -1;
+  /** What is on the disk soon, without anybody waiting. */
+  #promised = -1;
   readonly #options: RigOptions;
 
   constructor(script: Reply[] = [], options: RigOptions = {}) {
@@ -202,7 +204,10 @@ export class AgentRig {
         contextWindow: this.#options.contextWindow ?? 1_000_000,
         takesImages: this.#options.takesImages ?? false,
         stream: async (request, sink, options) => {
-          this.#check(() => assert.equal(this.#onDisk, this.events.length - 1, 'a barrier stands before every model request'));
+          this.#check(() => {
+            const soon = Math.max(this.#onDisk, this.#promised);
+            assert.equal(soon, this.events.length - 1, 'what a model request says is soon on the disk');
+          });
           this.#check(() => assert.equal(options.signal.aborted, false, 'no request starts after the end of the turn'));
           const last = request.messages.at(-1);
           const summarizing = last?.role === 'user' && last.text.startsWith('Write a summary');
@@ -290,15 +295,14 @@ export class AgentRig {
 
   #journal(): Journal {
     return {
-      append: (event) => {
-        if (this.refuse(event)) throw new ServerError('LOG_WRITE_FAILED', 'no space left');
-        const logged = structuredClone({ ...event, seq: this.events.length, time: this.time }) as LogEvent;
-        this.events.push(logged);
-        return logged;
-      },
+      append: (event) => this.#append([event])[0]!,
+      appendAll: (events) => this.#append(events),
       delta: (chunk) => {
         if (this.refuseDelta) throw new ServerError('LOG_WRITE_FAILED', 'no space left');
         this.deltas.push(chunk);
+      },
+      syncSoon: () => {
+        this.#promised = this.events.length - 1;
       },
       barrier: async () => {
         const through = this.events.length - 1;
@@ -307,6 +311,19 @@ export class AgentRig {
         this.#onDisk = through;
       },
     };
+  }
+
+  #append(events: readonly EventInput[]): LogEvent[] {
+    const before = this.events.length;
+    for (const event of events) {
+      if (this.refuse(event)) {
+        // All of them or none.
+        this.events.length = before;
+        throw new ServerError('LOG_WRITE_FAILED', 'no space left');
+      }
+      this.events.push(structuredClone({ ...event, seq: this.events.length, time: this.time }) as LogEvent);
+    }
+    return this.events.slice(before);
   }
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -221,6 +221,66 @@ t.test('callers of a barrier share one sync; each is covered by one that began a
   await log.close();
 });
 
+t.test('several events are in the log all together or not at all', async (t) => {
+  const paths = createSessionFile(t.testdir(), sampleHeader());
+  const { log } = await openLog(paths);
+  t.same(
+    log.appendAll([filler, sample('mode/change'), filler]).map(({ seq, type }) => [seq, type]),
+    [
+      [0, filler.type],
+      [1, 'mode/change'],
+      [2, filler.type],
+    ],
+  );
+  const before = statSync(paths.log).size;
+  const tooLong: EventInput = { type: 'history/compacted', data: { throughSeq: 0, summary: 'x'.repeat(64 * 1024 * 1024) } };
+  t.throws(() => log.appendAll([filler, tooLong]), { code: 'LOG_WRITE_FAILED' });
+  t.equal(statSync(paths.log).size, before);
+  t.equal(log.append(filler).seq, 3, 'the numbers go on without a hole');
+  await log.close();
+  const { events } = await openLog(paths);
+  t.same(
+    events.map(({ seq }) => seq),
+    [0, 1, 2, 3],
+  );
+});
+
+t.test('what is soon to be on the disk is there without anybody waiting, and another sync does as well', async (t) => {
+  const paths = createSessionFile(t.testdir(), sampleHeader());
+  let syncs = 0;
+  let onSync: () => void = () => undefined;
+  let fault: Error | undefined;
+  const sync = async () => {
+    syncs += 1;
+    onSync();
+    if (fault !== undefined) throw fault;
+  };
+  const { log } = await openLog(paths, { sync });
+  log.append(filler);
+  log.syncSoon();
+  t.equal(syncs, 0, 'not at once');
+  await log.barrier();
+  t.equal(syncs, 1);
+  log.syncSoon();
+  log.append(filler);
+  const synced = new Promise<void>((resolve) => (onSync = resolve));
+  log.syncSoon();
+  log.syncSoon();
+  await synced;
+  t.equal(syncs, 2, 'one for both, and none for what was on the disk already');
+  await log.barrier();
+  t.equal(syncs, 2);
+
+  fault = Object.assign(new Error('i/o'), { code: 'EIO' });
+  const failed = new Promise<void>((resolve) => (onSync = resolve));
+  log.append(filler);
+  log.syncSoon();
+  await failed;
+  await t.rejects(log.barrier(), { code: 'LOG_WRITE_FAILED', data: { reason: 'EIO' } });
+  t.throws(() => log.append(filler), { code: 'LOG_WRITE_FAILED' }, 'who comes next hears of it');
+  await t.rejects(log.close(), { code: 'LOG_WRITE_FAILED' });
+});
+
 t.test('after a failed sync nothing is taken as durable until the log is opened again', async (t) => {
   const { paths } = await makeLog(t.testdir(), wholeTurn);
   let failures = 1;

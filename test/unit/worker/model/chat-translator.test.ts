@@ -15,7 +15,8 @@ interface Taken {
 /** `fresh` uses a translator of its own for every chunk, which cannot have learnt anything. */
 function takeAll(lines: readonly string[], fresh: boolean): Taken {
   const events: ModelEvent[] = [];
-  const make = (): ChatTranslator => new ChatTranslator({ usedCallIds: new Set(), sink: (event) => events.push(event), apiKey: undefined });
+  const make = (): ChatTranslator =>
+    new ChatTranslator({ usedCallIds: () => new Set(), sink: (event) => events.push(event), apiKey: undefined });
   const kept = make();
   const results = lines.map((line) => {
     try {

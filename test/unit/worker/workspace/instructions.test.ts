@@ -8,6 +8,7 @@ import { FileObservations } from '../../../../src/worker/tools/file-observations
 import { findInstructions, type InstructionPlaces } from '../../../../src/worker/workspace/instruction-places.ts';
 import { instructionBlock, longestFile, longestTotal } from '../../../../src/worker/workspace/instruction-text.ts';
 import { readInstructions } from '../../../../src/worker/workspace/read-instructions.ts';
+import { findRecently } from '../../../../src/worker/workspace/recent-looks.ts';
 import { SessionInstructions } from '../../../../src/worker/workspace/session-instructions.ts';
 
 /** A directory with files in it, by relative path; a path that ends with a slash is a directory. */
@@ -31,6 +32,19 @@ function places(cwd: string, more: Partial<InstructionPlaces> = {}): Instruction
 const named = (root: string, of: InstructionPlaces): string[] => findInstructions(of).map(({ path }) => path.slice(root.length + 1));
 const never = new AbortController().signal;
 const unread = { paths: [], remembered: 0 };
+
+t.test('a look is shared for a moment, and never with who may know of something newer', async (t) => {
+  const root = tree(t, { 'AGENTS.md': '1' });
+  const other = tree(t);
+  let shared = 0;
+  for (let round = 0; round < 100 && shared === 0; round += 1) {
+    if (findRecently(places(root), [], 0) === findRecently(places(root), [], 0)) shared += 1;
+  }
+  t.equal(shared, 1);
+  t.equal(findRecently(places(other), [], 0).length, 0, 'each place has its own');
+  put(root, 'CLAUDE.md', '2');
+  t.equal(findRecently(places(root), [], performance.now()).length, 2);
+});
 
 t.test('where instruction files are found', async (t) => {
   t.test('from the root of the repository down to the cwd, then further directories, the person first', async (t) => {
