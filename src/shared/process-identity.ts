@@ -14,9 +14,12 @@ export interface ProcessIdentity {
 
 const bootTolerance = 300;
 let thisBoot: string | undefined;
+let self: ProcessIdentity | undefined;
 
+/** Reads `/proc` once in each thread: a process stays the same. */
 export function identifySelf(): ProcessIdentity {
-  return { pid: process.pid, processStart: readStat(process.pid)?.start, bootId: currentBootId() };
+  self ??= { pid: process.pid, processStart: readStat(process.pid)?.start, bootId: currentBootId() };
+  return self;
 }
 
 /** Names the running of this machine since it was started. */

@@ -14,11 +14,9 @@ import {
   openSync,
   readFileSync,
   renameSync,
-  rmSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServerError } from '../errors.ts';
 import { errorCode, logWriteFailed } from './log-faults.ts';
@@ -150,13 +148,14 @@ function publish(
 ): { file: FileIdentity; epoch: number } | undefined {
   const { serverNonce, threadId, lockPath } = request;
   const owner: LockOwner = { ...identifySelf(), serverNonce, threadId, epoch };
-  const draft = `${lockPath}.${randomBytes(8).toString('hex')}.tmp`;
+  // No other thread of any server has this name, and this one writes one draft at a time.
+  const draft = `${lockPath}.${serverNonce}-${process.pid}-${threadId}.tmp`;
   try {
     writeFileSync(draft, `${JSON.stringify(owner)}\n`, { flag: 'wx', mode: 0o600 });
     const file = lstatSync(draft, { bigint: true });
     return place(draft) ? { file, epoch } : undefined;
   } finally {
-    rmSync(draft, { force: true });
+    removeIfThere(draft);
   }
 }
 
@@ -185,7 +184,7 @@ function replaceStale(draft: string, lockPath: string, holder: Holder): boolean 
     renameSync(draft, lockPath);
     return true;
   } finally {
-    rmSync(claim, { force: true });
+    removeIfThere(claim);
   }
 }
 
@@ -209,7 +208,7 @@ function removeOldClaim(claim: string): void {
   const stat = lstatSync(claim, { throwIfNoEntry: false });
   // Linking sets the change time.
   if (stat !== undefined && Date.now() - stat.ctimeMs > claimLimitMs) {
-    rmSync(claim, { force: true });
+    removeIfThere(claim);
   }
 }
 
@@ -228,6 +227,15 @@ function readHolder(lockPath: string): Holder | undefined {
     return { file, owner: file.size > lockFileLimitBytes ? undefined : parseOwner(readFileSync(fd, 'utf8')) };
   } finally {
     closeSync(fd);
+  }
+}
+
+/** In place of `rmSync`, whose first call costs a thread the loading of what removes whole trees. */
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
   }
 }
 
