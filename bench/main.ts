@@ -27,7 +27,7 @@ import { stallPart } from './parts/stall.ts';
 import { startupPart } from './parts/startup.ts';
 import { stubPart } from './parts/stub.ts';
 import { subagentsPart } from './parts/subagents.ts';
-import { floorPart, targetsPart } from './parts/targets.ts';
+import { floorPart, steadyPart, targetsPart } from './parts/targets.ts';
 import { teardownPart } from './parts/teardown.ts';
 import { type PeersOptions, peersUsage, readPeersOptions } from './peers/peers-options.ts';
 import { BenchRun, type Part } from './run.ts';
@@ -37,6 +37,7 @@ const parts: readonly Part[] = [
   startupPart,
   targetsPart,
   floorPart,
+  steadyPart,
   loadPart,
   ratesPart,
   latencyPart,

@@ -14,6 +14,8 @@ export interface LoadPlan {
   readonly loads: readonly RoundLoad[];
   /** Rounds before the measured ones of the first load; the later loads have one. All but the very first go without pauses between tokens. */
   readonly warmUps?: number;
+  /** Rounds of one token before all others: what a server that has been at work has behind it. */
+  readonly shortRounds?: number;
   readonly rounds?: number;
 }
 
@@ -24,6 +26,8 @@ export interface LoadRow {
   readonly delayMs: number;
   /** The very first round of the process; absent in later loads of the same one. */
   readonly coldMs?: number;
+  /** Short turns that the process had behind it; absent where it had none. */
+  readonly turnsBefore?: number;
   /** The measured rounds, in order. */
   readonly totalMs: readonly number[];
   readonly cpuUsPerToken: readonly number[];
@@ -56,14 +60,18 @@ interface Contestant {
 export async function compare(bench: BenchRun, plan: LoadPlan): Promise<LoadRow[]> {
   const contestants: Contestant[] = [];
   for (const name of plan.targets) contestants.push(await enter(bench, name, plan.sessions));
+  for (let round = 0; round < (plan.shortRounds ?? 0); round += 1) {
+    for (const { target, ids } of contestants) await runRound(target.agent, ids, { tokens: 1, delayMs: 0 });
+  }
   const all: LoadRow[] = [];
   for (const [index, load] of plan.loads.entries()) {
     const warmUps = index === 0 ? (plan.warmUps ?? 4) : 1;
-    await runRounds(contestants, load, { warmUps, rounds: plan.rounds ?? 5, isFirst: index === 0 });
+    await runRounds(contestants, load, { warmUps, rounds: plan.rounds ?? 5, isFirst: index === 0 && plan.shortRounds === undefined });
     const floor = contestants.find(({ target }) => target.name === 'floor')?.rounds.slice(warmUps);
     for (const contestant of contestants) {
       const exitMs = index === plan.loads.length - 1 ? await contestant.target.close() : undefined;
-      const row = rowOf(contestant, { load, warmUps, floor, isFirst: index === 0, exitMs });
+      const isFirst = index === 0 && plan.shortRounds === undefined;
+      const row = rowOf(contestant, { load, warmUps, floor, isFirst, exitMs, turnsBefore: (plan.shortRounds ?? 0) * plan.sessions });
       bench.check(row.wrong, `${row.target}, ${row.sessions} sessions, ${row.delayMs} ms: texts`);
       all.push(row);
       printRow(row);
@@ -110,6 +118,7 @@ function rowOf(
     readonly floor: readonly RoundResult[] | undefined;
     readonly isFirst: boolean;
     readonly exitMs: number | undefined;
+    readonly turnsBefore: number;
   },
 ): LoadRow {
   const measured = rounds.slice(context.warmUps);
@@ -123,6 +132,7 @@ function rowOf(
     tokens: context.load.tokens,
     delayMs: context.load.delayMs,
     ...(context.isFirst ? { coldMs: rounds[0]!.totalMs } : {}),
+    ...(context.turnsBefore === 0 ? {} : { turnsBefore: context.turnsBefore }),
     totalMs,
     cpuUsPerToken: cpuUs,
     splitUs: medianSplit(measured.map((round) => round.cpuUs)),

@@ -37,6 +37,41 @@ export const floorPart: Part = {
   },
 };
 
+/** V8 has compiled what a turn runs after some ten thousand of them a thread; what a process of some minutes costs is in `targets`. */
+const shortRounds = 80;
+
+export const steadyPart: Part = {
+  name: 'steady',
+  onlyFull: true,
+  run: async (bench) => {
+    printLoadHeader();
+    const targets = ['floor', 'shared'];
+    const loads = [
+      { tokens, delayMs: 5 },
+      { tokens, delayMs: 0 },
+      { tokens: 1, delayMs: 0 },
+    ];
+    const rows = await compare(bench, { targets, sessions: 200, loads, shortRounds });
+    const long = await compare(bench, { targets, sessions: 20, loads: [{ tokens: 2_000, delayMs: 0 }], shortRounds });
+    steadyFigure(bench, rows[1]!, 'total ms');
+    for (const row of [rows[3]!, rows[5]!, long[1]!]) steadyFigure(bench, row, 'CPU µs per token');
+  },
+};
+
+function steadyFigure(bench: BenchRun, row: LoadRow, unit: 'total ms' | 'CPU µs per token'): void {
+  const isTime = unit === 'total ms';
+  const values = isTime ? row.totalMs : row.cpuUsPerToken;
+  const pace = row.delayMs === 0 ? 'as fast as it comes' : `${row.delayMs} ms`;
+  bench.figure({
+    what: `at work for long: ${row.sessions} sessions × ${row.tokens}, shared, ${pace}: ${unit}`,
+    target: '–',
+    measured: withSpread(values, isTime ? 0 : 1),
+    toFloor: isTime ? row.totalToFloor! : row.cpuToFloor!,
+    toFloorRange: isTime ? row.totalToFloorRange! : row.cpuToFloorRange!,
+    values: { value: median(values), toFloor: isTime ? row.totalToFloor! : row.cpuToFloor! },
+  });
+}
+
 function sharedFigures(bench: BenchRun, rows: { readonly paced: LoadRow; readonly fast: LoadRow; readonly short: LoadRow }): void {
   totalToFloor(bench, rows.paced, 1.05);
   totalToFloor(bench, rows.fast, 0.8);
