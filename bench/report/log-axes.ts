@@ -32,7 +32,7 @@ export function logAxes({ width, height, title, xLabel, yLabel, xs, ys, right = 
   const [x0, x1] = x.range() as [number, number];
   const [y0, y1] = y.range() as [number, number];
   const body = [
-    text(title, 16, 20, { kind: 'name' }),
+    text(title, 16, 20, { kind: 'name', within: width - 32 }),
     text(yLabel, 16, 40, { kind: 'small' }),
     ...ticksOf(y).map(
       (tick) => line('grid', x0, y(tick), x1, y(tick)) + text(short(tick), x0 - 6, y(tick) + 4, { kind: 'small', anchor: 'end' }),

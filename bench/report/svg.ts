@@ -46,13 +46,18 @@ export function inRows(pictures: readonly Picture[], columns: number, { title, d
   return { width: columnWidth * Math.min(columns, pictures.length), height: top, title, desc, body };
 }
 
+/** Of the letters of a title, at most, in the mean. */
+const boldCharWidth = 7;
+
 export function text(
   content: string,
   x: number,
   y: number,
-  { kind = '', anchor = 'start' }: { kind?: string; anchor?: string } = {},
+  { kind = '', anchor = 'start', within }: { kind?: string; anchor?: string /** Pixels: longer is drawn closer. */; within?: number } = {},
 ): string {
-  const attributes = `${kind === '' ? '' : ` class="${kind}"`}${anchor === 'start' ? '' : ` text-anchor="${anchor}"`}`;
+  const isLong = within !== undefined && content.length * boldCharWidth > within;
+  const squeezed = isLong ? ` textLength="${at(within)}" lengthAdjust="spacingAndGlyphs"` : '';
+  const attributes = `${kind === '' ? '' : ` class="${kind}"`}${anchor === 'start' ? '' : ` text-anchor="${anchor}"`}${squeezed}`;
   return `<text x="${at(x)}" y="${at(y)}"${attributes}>${escaped(content)}</text>`;
 }
 
