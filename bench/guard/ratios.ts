@@ -78,9 +78,15 @@ export function rowRatios(row: LoadRow, rows: readonly LoadRow[]): FloorRatio[] 
   ];
 }
 
-/** `200 sessions × 200, 5 ms` */
-export function loadText({ sessions, tokens, delayMs }: Pick<LoadRow, 'sessions' | 'tokens' | 'delayMs'>): string {
-  return `${sessions} sessions × ${tokens}, ${delayMs === 0 ? 'as fast as it comes' : `${delayMs} ms`}`;
+/** `200 sessions × 200, 5 ms`, and how many turns stood before it, where there were some. */
+export function loadText({
+  sessions,
+  tokens,
+  delayMs,
+  turnsBefore,
+}: Pick<LoadRow, 'sessions' | 'tokens' | 'delayMs' | 'turnsBefore'>): string {
+  const pace = delayMs === 0 ? 'as fast as it comes' : `${delayMs} ms`;
+  return `${sessions} sessions × ${tokens}, ${pace}${turnsBefore === undefined ? '' : `, after ${turnsBefore} turns`}`;
 }
 
 function loadRatios(load: LoadReport, loads: readonly LoadReport[]): FloorRatio[] {

@@ -63,15 +63,16 @@ export async function compare(bench: BenchRun, plan: LoadPlan): Promise<LoadRow[
   for (let round = 0; round < (plan.shortRounds ?? 0); round += 1) {
     for (const { target, ids } of contestants) await runRound(target.agent, ids, { tokens: 1, delayMs: 0 });
   }
+  const turnsBefore = (plan.shortRounds ?? 0) * plan.sessions;
   const all: LoadRow[] = [];
   for (const [index, load] of plan.loads.entries()) {
     const warmUps = index === 0 ? (plan.warmUps ?? 4) : 1;
-    await runRounds(contestants, load, { warmUps, rounds: plan.rounds ?? 5, isFirst: index === 0 && plan.shortRounds === undefined });
+    const isFirst = index === 0 && turnsBefore === 0;
+    await runRounds(contestants, load, { warmUps, rounds: plan.rounds ?? 5, isFirst });
     const floor = contestants.find(({ target }) => target.name === 'floor')?.rounds.slice(warmUps);
     for (const contestant of contestants) {
       const exitMs = index === plan.loads.length - 1 ? await contestant.target.close() : undefined;
-      const isFirst = index === 0 && plan.shortRounds === undefined;
-      const row = rowOf(contestant, { load, warmUps, floor, isFirst, exitMs, turnsBefore: (plan.shortRounds ?? 0) * plan.sessions });
+      const row = rowOf(contestant, { load, warmUps, floor, isFirst, exitMs, turnsBefore });
       bench.check(row.wrong, `${row.target}, ${row.sessions} sessions, ${row.delayMs} ms: texts`);
       all.push(row);
       printRow(row);

@@ -144,6 +144,7 @@ export class LogWriter {
   syncSoon(): void {
     if (this.#isClosed || this.#durable >= this.#size) return;
     this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
       // Who writes or waits next meets its failure.
       this.#syncCovering(this.#size).catch(() => undefined);
     }, soonMs);

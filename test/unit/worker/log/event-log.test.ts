@@ -17,6 +17,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import type { EventInput, LogEvent } from '../../../../src/shared/events.ts';
@@ -279,6 +280,27 @@ t.test('what is soon to be on the disk is there without anybody waiting, and ano
   await t.rejects(log.barrier(), { code: 'LOG_WRITE_FAILED', data: { reason: 'EIO' } });
   t.throws(() => log.append(filler), { code: 'LOG_WRITE_FAILED' }, 'who comes next hears of it');
   await t.rejects(log.close(), { code: 'LOG_WRITE_FAILED' });
+});
+
+t.test('what is soon to be on the disk is so too behind a sync that takes longer than that', async (t) => {
+  const paths = createSessionFile(t.testdir(), sampleHeader());
+  const finishers: (() => void)[] = [];
+  const { log } = await openLog(paths, { sync: () => new Promise((resolve) => finishers.push(resolve)) });
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  log.append(filler);
+  const slow = log.barrier();
+  log.syncSoon();
+  mock.timers.tick(100);
+  t.equal(finishers.length, 1, 'the running one covers it');
+  finishers[0]?.();
+  await slow;
+  log.append(filler);
+  log.syncSoon();
+  mock.timers.tick(100);
+  t.equal(finishers.length, 2, 'the next has its own');
+  finishers[1]?.();
+  await log.close();
 });
 
 t.test('after a failed sync nothing is taken as durable until the log is opened again', async (t) => {
